@@ -117,7 +117,7 @@ func forging(role, state, paused string) func() []history.Event {
 			}).at(16*sec, func(w *world) {
 				w.rep["cp-2"].paused = false
 				w.log.Record(w.now, "supervisor", &history.Process{Role: role, Node: "cp-2", State: map[string]string{
-					history.ProcessPaused: history.ProcessResumed, history.ProcessStopped: history.ProcessStarted}[state]})
+					history.ProcessPaused: history.ProcessResumed, history.ProcessSilenced: history.ProcessResumed, history.ProcessStopped: history.ProcessStarted}[state]})
 			})
 		}, "")
 	}
@@ -665,6 +665,7 @@ func knownBad() []known {
 		})},
 		{"a program writes that it was paused", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "")},
 		{"a program writes that it was paused while another was", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessPaused, "process aggregator/")},
+		{"a program writes that it was silenced", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessSilenced, "")},
 		{"a program writes that it was stopped", forgedID, "CADENCE ROLLUP-TRUTH FALSE-ALARM", forging(history.RoleReporter, history.ProcessStopped, "")},
 		{"no action", "NOTHING-RAN", "", without(history.KindAction)},
 		{"no expectation", "NOTHING-RAN", "", without(history.KindExpectation)},

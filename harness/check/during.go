@@ -117,7 +117,7 @@ func faultFamily(a action) string {
 	switch a.Verb {
 	case "inject", "release":
 		return "plugin"
-	case "kill", "stop", "pause", "start", "resume":
+	case "kill", "stop", "pause", "silence", "start", "resume":
 		return "process"
 	case "watches":
 		if mode := a.param("mode"); mode == history.WatchesExpired || mode == history.WatchesClosed {

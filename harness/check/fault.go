@@ -19,7 +19,7 @@ func FaultKind(verb, target string, params map[string]any) string {
 	switch verb {
 	case "inject":
 		return "plugin " + param("fault")
-	case "kill", "stop", "pause":
+	case "kill", "stop", "pause", "silence":
 		return role(target) + " " + verb
 	case "restart":
 		if with := param("with"); with != "" {

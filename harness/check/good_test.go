@@ -79,19 +79,9 @@ func fine() map[string]func() []history.Event {
 		}, noted("kek-1", "")),
 		"an operator finds a key that is under its KEK already": deciding(func(w *world) { w.at(12*s, func(w *world) { w.fault("cp-2/1", "error") }) }, noted("", "kek-1")),
 		"a KEK is deleted, and what lay under it":               extra(data("written", "d1", true), &history.Action{ID: "delete", Verb: "kms", Params: map[string]any{"op": "delete"}, State: history.ActionDone}, data("read", "", false)),
-		"aggregator paused": func() []history.Event {
-			w := newWorld(3, "1")
-			w.at(10*s, func(w *world) { w.agg.paused = true; w.process(history.RoleAggregator, "", "", history.ProcessPaused) })
-			w.at(12*s, func(w *world) { w.fault("cp-1/1", "error") })
-			w.at(25*s, func(w *world) {
-				w.agg.paused = false
-				w.process(history.RoleAggregator, "", "", history.ProcessResumed)
-			})
-			w.at(35*s, func(w *world) { w.fault("cp-1/1", "") })
-			w.boot()
-			return w.finish(50 * s)
-		},
-		"cold start": func() []history.Event { return coldStart(nil) },
+		"aggregator paused":                                     aggregatorStill(history.ProcessPaused),
+		"aggregator silenced":                                   aggregatorStill(history.ProcessSilenced),
+		"cold start":                                            func() []history.Event { return coldStart(nil) },
 		"API server down": func() []history.Event {
 			return interrupted(func(w *world, down bool) {
 				state := map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down]
@@ -383,4 +373,21 @@ func decryptGivenUp(node string) []history.Event {
 			w.record("test", &history.Call{Node: "cp-1", KeyID: "1", Method: "Decrypt", UID: "u1", Began: w.now, Outcome: "failed", Code: "FailedPrecondition"})
 		})
 	}, "")
+}
+
+// aggregatorStill: the aggregator does nothing for a while, in which a plugin fails.
+func aggregatorStill(state string) func() []history.Event {
+	return func() []history.Event {
+		const s = time.Second
+		w := newWorld(3, "1")
+		w.at(10*s, func(w *world) { w.agg.paused = true; w.process(history.RoleAggregator, "", "", state) })
+		w.at(12*s, func(w *world) { w.fault("cp-1/1", "error") })
+		w.at(25*s, func(w *world) {
+			w.agg.paused = false
+			w.process(history.RoleAggregator, "", "", history.ProcessResumed)
+		})
+		w.at(35*s, func(w *world) { w.fault("cp-1/1", "") })
+		w.boot()
+		return w.finish(50 * s)
+	}
 }

@@ -59,7 +59,7 @@ func underTest(role string) bool {
 // judgeEnd judges a pause, and an end that was requested. An operator has revisions rolled out, which end plugins and reporters at any time.
 func (x *excuseFacts) judgeEnd(e *history.Event) {
 	p := e.Process
-	pause := p.State == history.ProcessPaused
+	pause := p.State == history.ProcessPaused || p.State == history.ProcessSilenced
 	requested := p.State == history.ProcessStopped || p.State == history.ProcessKilled
 	if !underTest(p.Role) || !pause && (!requested || x.facts.run.Lifecycle == history.LifecycleOperator) {
 		return
@@ -84,7 +84,7 @@ func (x *excuseFacts) acted(e *history.Event, pause bool) bool {
 		if a.from.After(e.At.Add(tolerance)) || a.to.Before(e.At.Add(-tolerance)) {
 			continue
 		}
-		if pauses := a.Verb == "pause"; pauses == pause && (!pause || pausesRole(a, e.Process.Role)) && a.Verb != "wait" {
+		if pauses := a.Verb == "pause" || a.Verb == "silence"; pauses == pause && (!pause || pausesRole(a, e.Process.Role)) && a.Verb != "wait" {
 			return true
 		}
 	}

@@ -64,7 +64,7 @@ func (ps *processFacts) read() {
 			}
 			ps.procs[k] = append(ps.procs[k], procChange{at: e.At, seq: e.Seq, event: p.State})
 			if disturbsAggregator(p.Role) {
-				ps.disturbances = append(ps.disturbances, disturbance{e.At, p.State != history.ProcessPaused && p.State != history.ProcessResumed})
+				ps.disturbances = append(ps.disturbances, disturbance{e.At, p.State != history.ProcessPaused && p.State != history.ProcessSilenced && p.State != history.ProcessResumed})
 			}
 		case history.KindLink:
 			l := e.Link
@@ -119,7 +119,7 @@ func interpret(changes []procChange) {
 			}
 		case history.ProcessReady:
 			c.state = procUp
-		case history.ProcessPaused:
+		case history.ProcessPaused, history.ProcessSilenced:
 			c.state = procPaused
 			if i > 0 && changes[i-1].state != procPaused {
 				before = changes[i-1].state

@@ -127,7 +127,7 @@ func (w *world) boot(stopped ...string) {
 // record records a payload. A program that is paused, or ended on request, has an action behind it.
 func (w *world) record(source string, payload any) {
 	p, ok := payload.(*history.Process)
-	verbs := map[string]string{history.ProcessPaused: "pause", history.ProcessStopped: "end", history.ProcessKilled: "end"}
+	verbs := map[string]string{history.ProcessPaused: "pause", history.ProcessSilenced: "silence", history.ProcessStopped: "end", history.ProcessKilled: "end"}
 	if !ok || !underTest(p.Role) || verbs[p.State] == "" {
 		w.log.Record(w.now, source, payload)
 		return

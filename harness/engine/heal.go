@@ -63,11 +63,16 @@ func atOnce(starts []scenario.Action) []scenario.Action {
 func (r *run) resumed(which func(role string) bool) []scenario.Action {
 	var out []scenario.Action
 	for _, p := range r.state.Processes() {
-		if p.State == history.ProcessPaused && which(p.Role) && r.belongs(p) {
+		if standsStill(p) && which(p.Role) && r.belongs(p) {
 			out = append(out, &scenario.Process{Do: scenario.VerbResume, Target: selector(p)})
 		}
 	}
 	return out
+}
+
+// standsStill reports whether a process runs and has to be resumed.
+func standsStill(p view.Process) bool {
+	return p.State == history.ProcessPaused || p.State == history.ProcessSilenced
 }
 
 // undone takes back what actions did: links, clocks, requests, watches, credentials, and the state of the remote KMS.
@@ -121,7 +126,7 @@ func (r *run) down() []view.Process {
 	known := r.state.Processes()
 	var out []view.Process
 	for _, p := range known {
-		if p.State != view.Running && p.State != history.ProcessPaused && r.belongs(p) {
+		if p.State != view.Running && !standsStill(p) && r.belongs(p) {
 			out = append(out, p)
 		}
 	}

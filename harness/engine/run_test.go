@@ -207,6 +207,7 @@ func TestHealing(t *testing.T) {
 	w := newWorld(t)
 	events, err := w.run(context.Background(), "", `  - kill: {role: reporter, node: cp-1}
   - pause: {role: plugin, node: cp-2, keyID: "1"}
+  - silence: {role: reporter, node: cp-2}
   - stop: {role: plugin, node: cp-3, keyID: "1"}
   - stop: {role: reporter, node: cp-3}
   - link: {from: reporter, to: apiserver, node: cp-1, mode: cut}
@@ -219,7 +220,7 @@ func TestHealing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, "healing", w.actions[10:], "0s resume plugin cp-2 1",
+	wantLines(t, "healing", w.actions[11:], "0s resume plugin cp-2 1", "0s resume reporter cp-2",
 		"0s link aggregator load-balancer restore", "0s link reporter apiserver cp-1 restore",
 		"0s kms enable", "0s rotate", "0s release", "0s start reporter cp-1")
 	if got := expectations(events); len(got) != 3 || got[1] != "after.expect ok 1s" {

@@ -148,7 +148,7 @@ func describe(a scenario.Action) string {
 
 func (w *world) process(a *scenario.Process) {
 	states := map[scenario.Verb]string{scenario.VerbKill: history.ProcessKilled, scenario.VerbStop: history.ProcessStopped,
-		scenario.VerbPause: history.ProcessPaused, scenario.VerbResume: history.ProcessResumed, scenario.VerbStart: history.ProcessReady}
+		scenario.VerbPause: history.ProcessPaused, scenario.VerbSilence: history.ProcessSilenced, scenario.VerbResume: history.ProcessResumed, scenario.VerbStart: history.ProcessReady}
 	for _, n := range w.nodes {
 		if a.Target.Node == n || a.Target.Node == "" {
 			w.log.Record(w.now, "backend", &history.Process{Role: a.Target.Role, Node: n, KeyID: a.Target.KeyID, State: states[a.Do]})

@@ -182,11 +182,13 @@ const (
 	ProcessStarted = "started" // the process exists
 	ProcessReady   = "ready"   // it answered its readiness check
 	ProcessPaused  = "paused"  // SIGSTOP
-	ProcessResumed = "resumed" // SIGCONT
+	ProcessResumed = "resumed" // SIGCONT, or no longer silenced
 	ProcessStopped = "stopped" // exited after SIGTERM by the harness
 	// ProcessStopping is recorded of an API server before it is ended: one that is asked to end refuses writes from then on, and may drain for a while;
 	// one that is killed serves nothing more, and may take a while to be gone.
 	ProcessStopping = "stopping"
+	// ProcessSilenced is recorded of a process that runs and is cut off from all other machines.
+	ProcessSilenced = "silenced"
 	ProcessKilled   = "killed" // exited after SIGKILL by the harness
 	ProcessExited   = "exited" // exited although nobody asked it to
 )

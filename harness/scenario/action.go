@@ -65,6 +65,7 @@ var definitions = sync.OnceValue(func() []definition {
 		processVerb(VerbStop, "ends processes and waits for them"),
 		processVerb(VerbKill, "kills processes"),
 		processVerb(VerbPause, "lets processes stand still"),
+		processVerb(VerbSilence, "cuts processes off from all other machines, while they go on"),
 		processVerb(VerbResume, "lets them go on"),
 		processVerb(VerbRestart, "ends and starts processes, or kills and starts them"),
 		{VerbLink, "breaks a link of the network, or restores it", func() Action { return &Link{} }},

@@ -16,7 +16,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 	examples := []string{
 		"inject: {plugin: {node: cp-1, keyID: '1'}, fault: delay, by: 1I, for: 3I, probability: 0.5}", "release: {plugin: {}, fault: hang, method: Status+Encrypt}",
 		"rotate: {lag: {cp-1: 2I, cp-2: 500ms}}", "rotate: {lag: 2I}", "kms: {op: disable, kek: 1}", "kms: {op: cut, node: cp-2}",
-		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "resume: {role: etcd}",
+		"start: {role: plugin, node: cp-1, keyID: '7', unlisted: true}", "stop: {role: reporter, node: any}", "kill: {role: aggregator, instance: leader}", "pause: {role: etcd}", "silence: {role: reporter, node: cp-2}", "resume: {role: etcd}",
 		"restart: {role: plugin, node: cp-2, with: container}", "restart: {role: reporter, node: cp-2, overlap: 2I}",
 		"link: {from: reporter, to: load-balancer, node: cp-3, mode: slow, delay: 200ms}",
 		"link: {from: load-balancer, to: apiserver, node: cp-3, mode: throttled, rate: 500}", "link: {from: aggregator, to: load-balancer, mode: lossy, loss: 5}",

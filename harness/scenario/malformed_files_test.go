@@ -118,9 +118,9 @@ func malformedInGeneral() []malformed {
 		{"step is a text", step("  - wait 2I"),
 			file + `19:5: a step is the text "wait 2I", expected one such as wait: 2I`},
 		{"unknown verb", step("  - injekt: {plugin: {node: cp-1}, fault: hang}"),
-			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
+			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
 		{"no verb", step("  - at: 2I"),
-			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait`},
+			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait`},
 		{"two verbs", step("  - wait: 2I\n    rotate: {}"),
 			file + `20:5: a second verb "rotate" in the step that has "wait", expected one verb per step`},
 		{"within beside holds", step("  - holds: rollup.degraded.exists\n    within: 2I"),
@@ -187,13 +187,15 @@ func malformedInGeneral() []malformed {
 		{"container beside a kill", step("  - kill: {role: plugin, with: container}"),
 			file + `19:26: unknown field "with" in kill, expected role, apiServer, node, keyID or instance`},
 		{"node that is stopped", step("  - stop: {role: node, node: cp-1}"),
-			file + `19:18: role node with stop, expected it with start, kill, pause, resume or restart`},
+			file + `19:18: role node with stop, expected it with start, kill, pause, silence, resume or restart`},
 		{"node that is restarted in an orderly way", step("  - restart: {role: node, node: cp-1}"),
 			file + `19:14: restart of a node, expected with: kill: it loses its power`},
 		{"container of a node", step("  - restart: {role: node, node: cp-1, with: container}"),
 			file + `19:45: restart of a node, expected with: kill: it loses its power`},
 		{"pod that is paused", step("  - pause: {role: pod, node: cp-1}"),
 			file + `19:19: role pod with pause, expected it with start, stop, kill or restart`},
+		{"silence of what only answers", step("  - silence: {role: plugin, node: cp-1}"),
+			file + `19:21: role is "plugin", expected reporter, aggregator or node`},
 		{"container of a pod", step("  - restart: {role: pod, node: cp-1, with: container}"),
 			file + `19:44: with is container, expected it with role reporter, plugin or apiserver only`},
 		{"entries in conditions", step("  - entries: {count: 3}"),
@@ -377,6 +379,6 @@ func malformedInGeneral() []malformed {
 		{"several at once", step("  - wait: 2x\n  - kill: {role: reporter, node: cp-9}\n  - rotat: {}"),
 			file + `19:11: duration "2x": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup` + "\n" +
 				file + `20:34: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all` + "\n" +
-				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
+				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
 	}
 }

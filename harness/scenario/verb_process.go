@@ -13,10 +13,12 @@ const (
 	VerbStop    Verb = "stop" // SIGTERM and wait
 	VerbKill    Verb = "kill" // SIGKILL
 	VerbPause   Verb = "pause"
-	VerbResume  Verb = "resume"
+	VerbSilence Verb = "silence" // cut off from all other machines
+	VerbResume  Verb = "resume"  // after pause and silence
 	VerbRestart Verb = "restart" // stop and start, or as Process.With says
 )
 
+// ProcessVerbs are those that every backend has.
 func ProcessVerbs() []Verb {
 	return []Verb{VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart}
 }
@@ -60,7 +62,11 @@ func (p *Process) Verb() Verb { return p.Do }
 func (p *Process) fields() []field {
 	instance := textField(&p.Target.Instance)
 	instance.shape = &shape{custom: checkInstance}
-	fields := ofTarget(required("role", keywordField(&p.Target.Role, roles()...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
+	known := roles()
+	if p.Do == VerbSilence { // what only answers can be paused, which is the same to others
+		known = []string{history.RoleReporter, history.RoleAggregator, history.RoleNode}
+	}
+	fields := ofTarget(required("role", keywordField(&p.Target.Role, known...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
 		optional("node", nodeField(&p.Target.Node)), optional("keyID", keyIDField(&p.Target.KeyID)), optional("instance", instance))
 	release := optional("release", keywordField(&p.Release, Releases()...)).doc("of the operator, from now on; older: from before KMS")
 	switch p.Do {
@@ -108,7 +114,9 @@ func (p *Process) harm() string {
 }
 
 // Lasts implements Lasting.
-func (p *Process) Lasts() bool { return p.Do == VerbStop || p.Do == VerbKill || p.Do == VerbPause }
+func (p *Process) Lasts() bool {
+	return p.Do == VerbStop || p.Do == VerbKill || p.Do == VerbPause || p.Do == VerbSilence
+}
 
 // EndedBy implements Lasting.
 func (p *Process) EndedBy(b Action) bool {
@@ -116,7 +124,7 @@ func (p *Process) EndedBy(b Action) bool {
 	if !ok || !other.Target.covers(p.Target) {
 		return false
 	}
-	if p.Do == VerbPause {
+	if p.Do == VerbPause || p.Do == VerbSilence {
 		return other.Do == VerbResume || other.Do == VerbKill
 	}
 	return other.Do == VerbStart
@@ -143,7 +151,7 @@ func groupVerbs() map[string][]string {
 		return out
 	}
 	return map[string][]string{
-		history.RoleNode: keywords(VerbStart, VerbKill, VerbPause, VerbResume, VerbRestart),
+		history.RoleNode: keywords(VerbStart, VerbKill, VerbPause, VerbSilence, VerbResume, VerbRestart),
 		history.RolePod:  keywords(VerbStart, VerbStop, VerbKill, VerbRestart),
 		// It is a part of the harness's own process, which cannot stand still in part.
 		history.RoleOperator: keywords(VerbStart, VerbStop, VerbKill, VerbRestart),

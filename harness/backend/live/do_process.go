@@ -78,6 +78,8 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 		return t.Kill(ctx)
 	case scenario.VerbPause:
 		return t.Pause(ctx)
+	case scenario.VerbSilence:
+		return Silence(ctx, t.Unit)
 	case scenario.VerbResume:
 		return t.Resume(ctx)
 	}

@@ -13,7 +13,7 @@ import (
 // Why the processes of a node cannot be told anything: what its node or its pod was told last.
 const (
 	unavailableKilled  = "has no power: start role node first"
-	unavailablePaused  = "is paused: resume role node first"
+	unavailablePaused  = "is paused or silent: resume role node first"
 	unavailableStopped = "is without its API server's pod: start role pod first"
 )
 
@@ -60,6 +60,10 @@ func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u Unit,
 	case scenario.VerbPause:
 		err := u.Pause(ctx)
 		note(unavailablePaused, history.ProcessPaused)
+		return err
+	case scenario.VerbSilence:
+		err := Silence(ctx, u)
+		note(unavailablePaused, history.ProcessSilenced)
 		return err
 	case scenario.VerbResume:
 		if err := u.Resume(ctx); err != nil {

@@ -195,9 +195,11 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 	if !inMemory {
 		delete(h, scenario.VerbClock)
 		delete(h, scenario.VerbWatches)
+		delete(h, scenario.VerbSilence)
 	}
 	return h.Unsupported(s, map[scenario.Verb]string{
 		scenario.VerbClock:   NoClocks,
+		scenario.VerbSilence: NoSilence,
 		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	})
 }
@@ -222,7 +224,7 @@ func (e *Environment) handlers() backend.Handlers {
 		scenario.VerbClock:      backend.Handle(e.faults.clock),
 		scenario.VerbWatches:    backend.Handle(e.faults.watches),
 	}
-	for _, v := range scenario.ProcessVerbs() {
+	for _, v := range append(scenario.ProcessVerbs(), scenario.VerbSilence) {
 		h[v] = backend.Handle(e.procs.processes)
 	}
 	return h

@@ -131,12 +131,27 @@ func startIn(ctx context.Context, t Target) error {
 	return t.Start(ctx)
 }
 
-// Pause implements Unit. What stands still already is not the node's to resume.
+// Pause implements Unit.
 func (w *nodeUnit) Pause(ctx context.Context) error {
-	return w.each(ctx, func(ctx context.Context, n *Node) error {
+	return w.still(ctx, func(t Target) error { return t.Pause(ctx) })
+}
+
+// Silence implements Silencer. Plugins are reached on the node itself only.
+func (w *nodeUnit) Silence(ctx context.Context) error {
+	return w.still(ctx, func(t Target) error {
+		if t.Identity.Role == history.RolePlugin {
+			return nil
+		}
+		return Silence(ctx, t.Unit)
+	})
+}
+
+// still pauses or silences what runs. What stands still already is not the node's to resume.
+func (w *nodeUnit) still(ctx context.Context, do func(Target) error) error {
+	return w.each(ctx, func(_ context.Context, n *Node) error {
 		running := slices.DeleteFunc(w.parts(n), func(t Target) bool { return t.Status().Phase != Running })
 		w.memory.pause(n.Name, running)
-		return together(running, func(t Target) error { return t.Pause(ctx) })
+		return together(running, do)
 	})
 }
 

@@ -51,10 +51,13 @@ func (u *unit) do(verb string, phase Phase) error {
 	return u.fails
 }
 
-func (u *unit) Start(context.Context) error  { return u.do("start", Running) }
-func (u *unit) Stop(context.Context) error   { return u.do("stop", Ended) }
-func (u *unit) Kill(context.Context) error   { return u.do("kill", Ended) }
-func (u *unit) Pause(context.Context) error  { return u.do("pause", Paused) }
+func (u *unit) Start(context.Context) error { return u.do("start", Running) }
+func (u *unit) Stop(context.Context) error  { return u.do("stop", Ended) }
+func (u *unit) Kill(context.Context) error  { return u.do("kill", Ended) }
+func (u *unit) Pause(context.Context) error { return u.do("pause", Paused) }
+func (u *unit) Silence(context.Context) error {
+	return u.do("silence", Paused)
+}
 func (u *unit) Resume(context.Context) error { return u.do("resume", Running) }
 func (u *unit) Status() Status               { return Status{Phase: u.phase} }
 
@@ -71,6 +74,27 @@ func nodeOf(d *deeds) (*Node, map[string]*unit) {
 	}
 	n.reporter = &Target{add("R"), history.Process{Role: history.RoleReporter, Node: "cp-1"}}
 	return n, units
+}
+
+// A node is silent as its API server and its reporter are: plugins have no connections with other machines. A real process cannot be.
+func TestSilence(t *testing.T) {
+	var d deeds
+	n, units := nodeOf(&d)
+	var memory NodeStates
+	node := memory.Of(history.RoleNode, []*Node{n}, nil)
+	if err := Silence(t.Context(), node); err != nil || d.take(true) != "silence A, silence R" {
+		t.Errorf("%v, %v", err, units)
+	}
+	if err := node.Resume(t.Context()); err != nil || d.take(true) != "resume A, resume P1, resume P2, resume R" {
+		t.Errorf("%v, %v", err, units)
+	}
+	if err := Silence(t.Context(), struct{ Unit }{units["R"]}); err == nil || err.Error() != NoSilence {
+		t.Errorf("a process that cannot be silent: %v", err)
+	}
+	s := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbSilence}}}}
+	if real, memory := UnsupportedVerbs(s, false), UnsupportedVerbs(s, true); !slices.Equal(real, []string{NoSilence}) || len(memory) > 0 {
+		t.Errorf("real %q, in memory %q", real, memory)
+	}
 }
 
 func TestWholes(t *testing.T) {

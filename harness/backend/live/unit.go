@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +23,22 @@ type Unit interface {
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
 	Status() Status
+}
+
+// Silencer is a Unit that can be cut off from all other machines. Resume ends that.
+type Silencer interface {
+	Silence(ctx context.Context) error
+}
+
+// NoSilence is why processes cannot be silenced where they are real.
+const NoSilence = "silence: real processes share the network of their machine: pause stops one, and link cuts its connections with API servers"
+
+// Silence cuts a unit off from all other machines, if it can be.
+func Silence(ctx context.Context, u any) error {
+	if s, ok := u.(Silencer); ok {
+		return s.Silence(ctx)
+	}
+	return errors.New(NoSilence)
 }
 
 // Status of a unit.

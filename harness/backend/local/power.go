@@ -101,6 +101,9 @@ func (u *powered) Pause(ctx context.Context) error {
 	return err
 }
 
+// Silence implements live.Silencer.
+func (u *powered) Silence(ctx context.Context) error { return live.Silence(ctx, u.Unit) }
+
 // Resume implements live.Unit.
 func (u *powered) Resume(ctx context.Context) error {
 	var err error

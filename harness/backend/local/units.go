@@ -42,6 +42,9 @@ func (s apiServer) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// Silence implements live.Silencer.
+func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx, s.Server) }
+
 // Ready implements live.Server.
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 

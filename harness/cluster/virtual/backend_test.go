@@ -25,7 +25,7 @@ import (
 func TestScenarios(t *testing.T) {
 	names := os.Getenv("KMSHARNESS_SCENARIOS")
 	if names == "" {
-		names = "steady-state plugin-hangs kek-rotation reporter-restarted-quickly"
+		names = "steady-state plugin-hangs kek-rotation reporter-restarted-quickly reporter-silenced"
 	}
 	all, err := scenarios.Load()
 	if err == nil {

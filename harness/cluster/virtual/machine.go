@@ -139,7 +139,7 @@ type run struct {
 	code  int
 	exits bool // the program has ended itself
 
-	frozen bool
+	held bool // paused or silenced
 }
 
 // readyPoll is how often a program is asked whether it is ready.
@@ -370,7 +370,7 @@ func (r *run) ask(c process.Cause) {
 }
 
 // errPause is why a program that does things by itself cannot be paused.
-var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. A machine whose connections stand still is not the same, because timers go on", errors.ErrUnsupported)
+var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. Silence cuts it off from other machines, while its timers go on", errors.ErrUnsupported)
 
 // Pausable reports whether programs of a role can be paused. They are those that only answer: to others, one whose connections stand still is the same as one that stands still.
 func Pausable(role string) bool {
@@ -382,27 +382,39 @@ func (u *unit) Pause(context.Context) error {
 	if !Pausable(u.identity.Role) {
 		return errPause
 	}
-	u.freeze(true, history.ProcessPaused)
+	u.hold(true, history.ProcessPaused, u.machine.network.Freeze)
 	return nil
+}
+
+// Silence implements live.Silencer.
+func (u *unit) Silence(context.Context) error {
+	u.hold(true, history.ProcessSilenced, u.machine.network.Silence)
+	return nil
+}
+
+// release ends what holds a machine back.
+func (m *machine) release(host string, _ bool) {
+	m.network.Freeze(host, false)
+	m.network.Silence(host, false)
 }
 
 // Resume implements live.Unit.
 func (u *unit) Resume(context.Context) error {
-	u.freeze(false, history.ProcessResumed)
+	u.hold(false, history.ProcessResumed, u.machine.release)
 	return nil
 }
 
-func (u *unit) freeze(frozen bool, state string) {
+func (u *unit) hold(held bool, state string, hold func(host string, on bool)) {
 	r := u.current()
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
-	changes := r.frozen != frozen
-	r.frozen = frozen
+	changes := r.held != held
+	r.held = held
 	r.mu.Unlock()
 	if changes {
-		u.machine.network.Freeze(r.host, frozen)
+		hold(r.host, held)
 		u.record(r, state, "", "")
 	}
 }
@@ -418,7 +430,7 @@ func (u *unit) Status() live.Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case !r.ended && r.frozen:
+	case !r.ended && r.held:
 		return live.Status{Phase: live.Paused, PID: r.pid}
 	case !r.ended:
 		return live.Status{Phase: live.Running, PID: r.pid}

@@ -306,7 +306,7 @@ func (s *server) finish(state string, end func(*served)) error {
 	if one == nil {
 		return nil
 	}
-	s.cluster.machine.network.Freeze(s.host, false)
+	s.cluster.machine.release(s.host, false)
 	end(one)
 	one.end()
 	one.programs.Wait()
@@ -319,17 +319,23 @@ func (s *server) finish(state string, end func(*served)) error {
 
 // Pause lets all its connections stand still.
 func (s *server) Pause(context.Context) error {
-	s.freeze(live.Running, live.Paused, history.ProcessPaused)
+	s.hold(live.Running, live.Paused, history.ProcessPaused, s.cluster.machine.network.Freeze)
+	return nil
+}
+
+// Silence implements live.Silencer.
+func (s *server) Silence(context.Context) error {
+	s.hold(live.Running, live.Paused, history.ProcessSilenced, s.cluster.machine.network.Silence)
 	return nil
 }
 
 // Resume ends that.
 func (s *server) Resume(context.Context) error {
-	s.freeze(live.Paused, live.Running, history.ProcessResumed)
+	s.hold(live.Paused, live.Running, history.ProcessResumed, s.cluster.machine.release)
 	return nil
 }
 
-func (s *server) freeze(from, to live.Phase, state string) {
+func (s *server) hold(from, to live.Phase, state string, hold func(host string, on bool)) {
 	s.mu.Lock()
 	changes, life := s.phase == from, s.lives
 	if changes {
@@ -337,7 +343,7 @@ func (s *server) freeze(from, to live.Phase, state string) {
 	}
 	s.mu.Unlock()
 	if changes {
-		s.cluster.machine.network.Freeze(s.host, to == live.Paused)
+		hold(s.host, to == live.Paused)
 		s.record(state, life)
 	}
 }

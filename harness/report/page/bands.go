@@ -93,7 +93,7 @@ func (b *builder) steps() []step {
 // lasts: these verbs leave something broken.
 func lasts(a history.Action) bool {
 	switch a.Verb {
-	case "inject", "stop", "kill", "pause":
+	case "inject", "stop", "kill", "pause", "silence":
 		return true
 	case "link":
 		return param(a, "mode") != "restore"
@@ -113,7 +113,7 @@ func undoes(a, earlier history.Action) bool {
 		return a.Verb == "release" && covers(a.Target, earlier.Target) && (fault == "" || fault == param(earlier, "fault"))
 	case "stop", "kill":
 		return (a.Verb == "start" || a.Verb == "restart") && covers(a.Target, earlier.Target)
-	case "pause":
+	case "pause", "silence":
 		return slices.Contains([]string{"resume", "restart", "start", "kill"}, a.Verb) && covers(a.Target, earlier.Target)
 	case "link":
 		return a.Verb == "link" && covers(a.Target, earlier.Target)

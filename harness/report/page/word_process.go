@@ -57,7 +57,7 @@ func classOfProcess(state string) Class {
 		return OK
 	case history.ProcessStarted, history.ProcessStopping:
 		return Note
-	case history.ProcessPaused:
+	case history.ProcessPaused, history.ProcessSilenced:
 		return Unknown
 	case history.ProcessExited:
 		return Bad

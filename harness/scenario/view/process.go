@@ -13,7 +13,7 @@ const Running = "running"
 
 // States are the values that process[ROLE][NAME] can have.
 func States() []string {
-	return []string{Running, history.ProcessPaused, history.ProcessStopped, history.ProcessKilled, history.ProcessExited}
+	return []string{Running, history.ProcessSilenced, history.ProcessPaused, history.ProcessStopped, history.ProcessKilled, history.ProcessExited}
 }
 
 func (s *State) applyProcess(p history.Process) {

@@ -59,12 +59,13 @@ type Network struct {
 	conns     []*pair
 	links     map[ends]Link
 	frozen    map[string]bool
+	silent    map[string]bool
 	isolated  map[string]bool
 }
 
 // New is a network without machines. It is made in the bubble in which it is used.
 func New(seed uint64) *Network {
-	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, isolated: map[string]bool{}}
+	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, silent: map[string]bool{}, isolated: map[string]bool{}}
 }
 
 // Host is a machine. Addresses belong to whoever listens on them: a name in an address stands for itself, and need not be that of a machine. A
@@ -173,9 +174,16 @@ func (n *Network) find(from string, at addr) (*listener, Link) {
 	if l == nil || n.isolated[from] || n.isolated[l.host] {
 		return nil, Link{}
 	}
-	link := n.links[ends{from, l.host}]
-	link.Cut = link.Cut || n.links[ends{l.host, from}].Cut
+	link := n.link(at.network, from, l.host)
+	link.Cut = link.Cut || n.link(at.network, l.host, from).Cut
 	return l, link
+}
+
+// link is that of one machine to another. What is silent still reaches its own machine by unix sockets.
+func (n *Network) link(network, from, to string) Link {
+	link := n.links[ends{from, to}]
+	link.Cut = link.Cut || network != "unix" && (n.silent[from] || n.silent[to])
+	return link
 }
 
 // sleep waits; false: ctx ended before.
@@ -215,7 +223,7 @@ func (n *Network) connect(from string, l *listener, id Hash) *pair {
 // obey tells both directions of a connection what the network does with them.
 func (n *Network) obey(p *pair) {
 	for _, h := range []*half{p.client.in, p.client.out} {
-		link := n.links[ends{h.from, h.to}]
+		link := n.link(p.client.remote.network, h.from, h.to)
 		h.obey(link.Delay, link.Cut || n.frozen[h.from] || n.frozen[h.to])
 	}
 }
@@ -231,10 +239,15 @@ func (n *Network) SetLink(from, to string, l Link) {
 }
 
 // Freeze holds back all that a machine sends and is sent until it is thawed, as if its programs were stopped. Their timers go on.
-func (n *Network) Freeze(host string, frozen bool) {
+func (n *Network) Freeze(host string, frozen bool) { n.hold(n.frozen, host, frozen) }
+
+// Silence cuts the links of a machine with all others until it ends. Its unix sockets, which are on one machine, go on.
+func (n *Network) Silence(host string, silent bool) { n.hold(n.silent, host, silent) }
+
+func (n *Network) hold(held map[string]bool, host string, on bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.frozen[host] = frozen
+	held[host] = on
 	for _, p := range n.conns {
 		n.obey(p)
 	}

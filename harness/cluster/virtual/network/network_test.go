@@ -167,6 +167,8 @@ func TestCutAndFrozen(t *testing.T) {
 		"cut back":   func(n *Network, stopped bool) { n.SetLink("server", "client", Link{Cut: stopped}) },
 		"frozen":     func(n *Network, stopped bool) { n.Freeze("server", stopped) },
 		"frozen too": func(n *Network, stopped bool) { n.Freeze("client", stopped) },
+		"silent":     func(n *Network, stopped bool) { n.Silence("server", stopped) },
+		"silent too": func(n *Network, stopped bool) { n.Silence("client", stopped) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -188,6 +190,27 @@ func TestCutAndFrozen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A machine that is silent reaches its own sockets, and connects with others once that is over.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1)
+		socket := filepath.Join(t.TempDir(), "s")
+		serve(t, n, "plugin", "unix", socket, echo)
+		serve(t, n, "server", "tcp", "server:80", echo)
+		c := dial(t, n, "client", "unix", socket)
+		n.Silence("client", true)
+		if took := roundTrip(t, c) + roundTrip(t, dial(t, n, "client", "unix", socket)); took > time.Millisecond {
+			t.Errorf("its own sockets answer after %v", took)
+		}
+		time.AfterFunc(10*time.Second, func() { n.Silence("client", false) })
+		began := time.Now()
+		roundTrip(t, dial(t, n, "client", "tcp", "server:80"))
+		if took := time.Since(began); took < 10*time.Second || took > DialTimeout {
+			t.Errorf("connected after %v", took)
+		}
+	})
 }
 
 // A dial over a link that is cut waits for its end, and gives up.
