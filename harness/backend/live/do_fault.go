@@ -46,9 +46,15 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 	})
 }
 
-// setLags says how long each plugin takes to notice a rotation: one lag for all, or one for each node.
+// setLags sets how long each plugin takes to notice a rotation: one lag for all, or one for each node. A plugin that does not run notices when it
+// starts.
 func (fs *faults) setLags(ctx context.Context, lag scenario.Lag) error {
-	return fs.eachPlugin(scenario.Selector{}, func(g *Plugin) error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
+	return fs.eachPlugin(scenario.Selector{}, func(g *Plugin) error {
+		if !g.Status().Running() {
+			return nil
+		}
+		return g.control.SetNoticeLag(ctx, lag.Of(g.Node))
+	})
 }
 
 func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {

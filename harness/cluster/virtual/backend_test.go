@@ -80,3 +80,30 @@ func TestSameSeedSameHistory(t *testing.T) {
 		}
 	}
 }
+
+// TestRotateWithoutPlugin: a KEK is rotated while a plugin does not run, which finds the new one when it starts.
+func TestRotateWithoutPlugin(t *testing.T) {
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := parser.Parse("rotate.yaml", []byte(`apiVersion: kmsharness.io/v1alpha1
+kind: Scenario
+metadata: {name: rotate, title: "A rotation needs no plugin.", area: plugin}
+spec:
+  topology: {controlPlanes: 1}
+  steps:
+  - kill: {role: plugin, node: cp-1}
+  - rotate: {}
+  - start: {role: plugin, node: cp-1}
+  - expect: report["cp-1"]["1"].status == "healthy" && report["cp-1"]["1"].fresh
+    within: recovery
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), s, engine.Execution{Out: t.TempDir(), Options: engine.Options{Faults: standard.Faults{}, Seed: 1}})
+	if r.Status != result.Passed {
+		t.Errorf("%s: %v %+v", r.Status, r.Reasons, r.Failures)
+	}
+}
