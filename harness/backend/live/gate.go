@@ -87,6 +87,10 @@ func about(payload any) string {
 		return about(p.Payload)
 	case *history.Object:
 		return fmt.Sprint("object ", p.Resource, p.Name)
+	case *history.Request:
+		return "request " + p.AuditID
+	case *history.Envelope:
+		return "envelope " + p.UID
 	}
 	return fmt.Sprintf("%T", payload)
 }

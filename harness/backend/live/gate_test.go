@@ -31,7 +31,7 @@ func TestGateHoldsBackUntilTheHeading(t *testing.T) {
 }
 
 // What is recorded in one instant is ordered by what it is about, whichever API server's it is; events about one thing stay in their order.
-func TestGateOrdersAnInstant(t *testing.T) {
+func TestGateOrdersWhatIsAboutAPIServers(t *testing.T) {
 	data := func(object, of string) any {
 		d := &history.Data{Object: object}
 		if of == "" {
@@ -55,6 +55,43 @@ func TestGateOrdersAnInstant(t *testing.T) {
 		}
 		if got != "abc" {
 			t.Errorf("of %q: %s, want abc", of, got)
+		}
+	}
+}
+
+// In virtual time, events of one instant are in an order of their own, whichever came first; those about one thing stay in theirs.
+func TestGateOrdersAnInstant(t *testing.T) {
+	at := time.Unix(1, 0)
+	all := []held{
+		{at, "audit/cp-1", &history.Request{AuditID: "b"}},
+		{at, "audit/cp-1", &history.Request{AuditID: "a"}},
+		{at, "log/cp-1", &history.Envelope{UID: "2", Op: "encrypt"}},
+		{at, "log/cp-1", &history.Envelope{UID: "1"}},
+		{at, "log/cp-1", &history.Envelope{UID: "2", Op: "use"}},
+		{at.Add(-1), "watch", &history.Object{Name: "z"}},
+	}
+	for _, ordered := range []bool{true, false} {
+		log := history.NewLog(nil)
+		g := newGate(log, ordered)
+		for _, h := range all {
+			g.pending = append(g.pending, h)
+		}
+		log.Record(at, "engine", &history.Run{})
+		g.close()
+		var got string
+		for _, e := range log.Events()[1:] {
+			switch {
+			case e.Request != nil:
+				got += e.Request.AuditID
+			case e.Envelope != nil:
+				got += e.Envelope.UID + e.Envelope.Op
+			default:
+				got += e.Object.Name
+			}
+			got += " "
+		}
+		if want := map[bool]string{true: "z a b 1 2encrypt 2use ", false: "b a 2encrypt 1 2use z "}[ordered]; got != want {
+			t.Errorf("ordered %v: %s, expected %s", ordered, got, want)
 		}
 	}
 }

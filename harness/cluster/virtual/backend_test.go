@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -77,6 +78,31 @@ func TestSameSeedSameHistory(t *testing.T) {
 		}
 		if same := bytes.Equal(first, text); same != (seed == 1) {
 			t.Errorf("run %d, seed %d: the same bytes %v", run, seed, same)
+		}
+	}
+}
+
+// TestSameSeedSameSwarm: seeds that swarm draws, with connections that are lost and plugins that are stopped, write the same bytes each time.
+func TestSameSeedSameSwarm(t *testing.T) {
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seed := range []int64{9, 10, 16} {
+		s, err := parser.Parse(swarm.Name(seed)+".yaml", swarm.Plan{Pausable: virtual.Pausable}.Draw(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts [2]bytes.Buffer
+		for i := range texts {
+			r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), s, engine.Execution{History: &texts[i],
+				Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed}})
+			if r.Status != result.Passed {
+				t.Errorf("seed %d: %s, %v", seed, r.Status, r.Failures)
+			}
+		}
+		if !bytes.Equal(texts[0].Bytes(), texts[1].Bytes()) {
+			t.Errorf("seed %d: two runs wrote different bytes", seed)
 		}
 	}
 }

@@ -93,7 +93,8 @@ func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, erro
 	if slices.ContainsFunc(c.servers, func(o *server) bool { return o.node == s.node }) {
 		return nil, fmt.Errorf("add the API server of %s: %w", spec.Name, controlplane.ErrServerExists)
 	}
-	c.servers = append(c.servers, s)
+	c.servers = append(c.servers, s) // in an order that does not depend on which of several is added first in an instant
+	slices.SortFunc(c.servers, func(a, b *server) int { return strings.Compare(a.node, b.node) })
 	return s, nil
 }
 

@@ -1,7 +1,9 @@
 package virtual
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"time"
 
@@ -11,7 +13,8 @@ import (
 )
 
 // client is what sends the requests of a program. It takes a moment for each, which depends on the request: what several goroutines send in one
-// instant would go over a new connection in any order.
+// instant would go over a new connection in any order. So it does when requests fail, as all of a connection do in one instant: each draws from
+// chance when it is tried again.
 type client struct {
 	next http.RoundTripper
 	id   network.Hash
@@ -31,14 +34,57 @@ func (m *machine) wrap(host string) func(http.RoundTripper) http.RoundTripper {
 
 // RoundTrip implements http.RoundTripper.
 func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
-	timer := time.NewTimer(c.id.Text(r.Method).Text(r.URL.Path).Text(body(r)).Number(time.Now().UnixNano()).Below(moment))
+	id := c.id.Text(r.Method).Text(r.URL.Path)
+	if err := pause(r.Context(), id.Text(body(r))); err != nil {
+		return nil, err
+	}
+	response, err := c.next.RoundTrip(r)
+	if err != nil {
+		_ = pause(r.Context(), id) // what failed is told anyway
+		return nil, lost(err)
+	}
+	response.Body = &answer{ReadCloser: response.Body, ctx: r.Context(), id: id}
+	return response, nil
+}
+
+// pause waits for a moment.
+func pause(ctx context.Context, id network.Hash) error {
+	timer := time.NewTimer(id.Number(time.Now().UnixNano()).Below(moment))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return c.next.RoundTrip(r)
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
+}
+
+// answer is the body of a response. Its reader learns of a failure a moment later.
+type answer struct {
+	io.ReadCloser
+	ctx context.Context
+	id  network.Hash
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(b []byte) (int, error) {
+	n, err := a.ReadCloser.Read(b)
+	if err != nil && err != io.EOF {
+		_ = pause(a.ctx, a.id)
+		err = lost(err)
+	}
+	return n, err
+}
+
+// forceClosed is what requests are told whose connection a program closes, or net.ErrClosed: two goroutines tell them in any order.
+const forceClosed = "http2: client connection force closed via ClientConn.Close"
+
+// lost is why a request failed, always the same.
+func lost(err error) error {
+	if err.Error() == forceClosed {
+		return net.ErrClosed
+	}
+	return err
 }
 
 // body is what a request sends: several objects may be created in one instant. What cannot be read twice is left to the request.

@@ -383,8 +383,7 @@ func (a addr) Network() string { return a.network }
 // shown is the address in messages, which programs report. The folder of sockets has another name in each run.
 func (a addr) shown() addr {
 	if a.network == "unix" {
-		dir, file := filepath.Split(a.address)
-		a.address = filepath.Join("/", filepath.Base(dir), file)
+		a.address = filepath.Join("/run", filepath.Base(a.address))
 	}
 	return a
 }
