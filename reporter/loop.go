@@ -19,9 +19,11 @@ type Publisher interface {
 	Apply(ctx context.Context, write core.Action) error
 }
 
-// Loop is one reporter. All fields are required.
+// Loop is one reporter. All fields but Step are required.
 type Loop struct {
-	Config    core.Config
+	Config core.Config
+	// Step decides; nil for core.Step. Reporters that are wrong on purpose replace it; see scenarios/mutants.
+	Step      func(core.Config, core.State, core.Event) (core.State, core.Action)
 	Prober    Prober
 	Publisher Publisher
 	Observer  *Observer
@@ -32,11 +34,15 @@ type Loop struct {
 
 // Run probes and writes until ctx ends. It starts no goroutine that outlives it.
 func (l *Loop) Run(ctx context.Context) {
+	step := l.Step
+	if step == nil {
+		step = core.Step
+	}
 	var state core.State
 	event := l.timer()
 	for ctx.Err() == nil {
 		var action core.Action
-		state, action = core.Step(l.Config, state, event)
+		state, action = step(l.Config, state, event)
 		event = l.do(ctx, action)
 	}
 }

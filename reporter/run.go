@@ -29,12 +29,10 @@ import (
 // cannot be read, an address that cannot be listened on.
 func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, changes ...Change) error {
 	now := h.Clock().Now
-	config, err := restConfig(h, o)
+	config, err := Connection(h, o)
 	if err != nil {
 		return err
 	}
-	config.Dial = h.DialFunc
-	config.Wrap(h.Wrap)
 	var publisher Publisher
 	var streaming *stream.Publisher
 	if o.Publish == options.Stream {
@@ -86,6 +84,17 @@ func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, 
 // Change makes another reporter of one that is about to run. Those that are wrong on purpose are made with it; see
 // scenarios/mutants.
 type Change func(*Loop)
+
+// Connection is how a reporter reaches the API server.
+func Connection(h host.Host, o options.Options) (*rest.Config, error) {
+	config, err := restConfig(h, o)
+	if err != nil {
+		return nil, err
+	}
+	config.Dial = h.DialFunc
+	config.Wrap(h.Wrap)
+	return config, nil
+}
 
 // restConfig finds the API server.
 func restConfig(h host.Host, o options.Options) (*rest.Config, error) {

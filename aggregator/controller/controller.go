@@ -51,6 +51,9 @@ func New(c Config) (*Controller, error) {
 	if c.Clock == nil {
 		c.Clock = c.Host.Clock()
 	}
+	if c.Refresh == nil {
+		c.Refresh = refresh
+	}
 	live := &liveness{clock: c.Clock, state: reconcile.Liveness{Interval: c.Interval}}
 	c.REST.Wrap(live.wrap)
 	client, err := dynamic.NewForConfig(c.REST)
@@ -193,6 +196,8 @@ type Config struct {
 	// Decide is what the aggregator wants done; nil for core.Step. Aggregators that are wrong on purpose replace it; see
 	// scenarios/mutants.
 	Decide func(core.Input, core.Memory) core.Decision
+	// Refresh reads everything before a write; nil for the API server itself. See Decide.
+	Refresh func(context.Context, *Controller) (reconcile.State, error)
 }
 
 // Expected is the set of nodes that should report: those that match NodeSelector, or, for API servers that are

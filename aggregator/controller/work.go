@@ -42,7 +42,7 @@ func (c *Controller) work(ctx context.Context) {
 func (c *Controller) reconciling() reconcile.Config {
 	return reconcile.Config{
 		Operator: c.Operator, Interval: c.Interval, AlwaysActive: c.AlwaysActive, Union: c.Union, Decide: c.Decide,
-		Latest: c.latest, Decided: c.metrics.show,
+		Latest: c.Latest, Decided: c.metrics.show,
 	}
 }
 
@@ -74,7 +74,7 @@ func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler, t *t
 	for {
 		switch action.Kind {
 		case reconcile.Refresh:
-			state, err := c.refresh(ctx)
+			state, err := c.Refresh(ctx, c)
 			action = r.Refreshed(state, c.Clock.Now(), err)
 		case reconcile.Write:
 			action = r.Wrote(c.write(ctx, action.Write, t))
@@ -84,8 +84,8 @@ func (c *Controller) carryOut(ctx context.Context, r *reconcile.Reconciler, t *t
 	}
 }
 
-// latest is the newest known state. It logs once when an object to write to is missing, and once when it is there again.
-func (c *Controller) latest() reconcile.State {
+// Latest is the newest known state. It logs once when an object to write to is missing, and once when it is there again.
+func (c *Controller) Latest() reconcile.State {
 	cr, operator := c.cr.latest(), c.operator.latest()
 	c.exists(c.Operator.Resource+"/"+core.OperatorObject, cr)
 	c.exists("clusteroperators/"+c.Operator.ClusterOperator, operator)
@@ -102,7 +102,7 @@ func (c *Controller) latest() reconcile.State {
 }
 
 // refresh asks the API server for everything at once.
-func (c *Controller) refresh(ctx context.Context) (s reconcile.State, err error) {
+func refresh(ctx context.Context, c *Controller) (s reconcile.State, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcile.RequestTimeout)
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)

@@ -31,6 +31,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -40,12 +41,18 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
 
-func main() {
+func main() { bubble.Main(compare) }
+
+func compare() {
 	program := flag.String("kmsharness", "bin/kmsharness", "the program whose simulations are compared")
 	folder := flag.String("folder", "ci/golden", "has golden.txt, and in histories/ what was saved")
 	update := flag.Bool("update", false, "write golden.txt again")
-	seeds := flag.Int("seeds", allSeeds, "so many of each kind; those on record beyond them are left out")
+	seeds := flag.Int("seeds", allSeeds, "so many of each kind; those on record beyond them are left out, as is the typed form where it makes no difference")
+	share := flag.String("share", "", "print the results of a share of the mutants in virtual time, N/OF/FORM, which this program asks itself")
 	flag.Parse()
+	if *share != "" {
+		bubble.Main(func() { os.Exit(printShare(context.Background(), *share)) })
+	}
 	if *update && *seeds != allSeeds || *seeds < 0 || *seeds > allSeeds || *seeds%chunk != 0 {
 		fmt.Fprintf(os.Stderr, "golden: --seeds %d: expected a multiple of %d, %d at most, and all of them with --update\n", *seeds, chunk, allSeeds)
 		os.Exit(2)
@@ -57,13 +64,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "golden:", err)
 		os.Exit(1)
 	}
+	os.Exit(0)
 }
 
 func run(ctx context.Context, program, folder string, seeds int, update bool) error {
 	parts := []func() ([]string, error){
 		func() ([]string, error) { return judged(filepath.Join(folder, "histories")) },
 		func() ([]string, error) { return catalogue(ctx, program, seeds < allSeeds) },
-		func() ([]string, error) { return tried(ctx) },
+		func() ([]string, error) { return tried(ctx, seeds < allSeeds) },
 	}
 	for _, flags := range [][]string{nil, {"--operator"}, {"--publish", "stream"}, {"--hours", "1"}} {
 		parts = append(parts, func() ([]string, error) { return simulated(ctx, program, seeds, flags...) })
@@ -169,11 +177,12 @@ func failures(r result.Result) (ids []string) {
 // whereItMatters selects every scenario, and its typed form where that can make a difference.
 const whereItMatters = "form || !/@healthreports/"
 
-// leftOut reports whether a line is about the typed form of a scenario that was not run in it.
+// leftOut reports whether a line is about the typed form of a scenario or mutant that was not run in it.
 func leftOut(line string, got []string) bool {
 	name, _, _ := strings.Cut(line, ":")
-	return strings.HasPrefix(name, "scenario ") && strings.HasSuffix(name, "@"+scenario.ContractHealthReports) &&
-		!slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, name+":") })
+	typed := strings.HasPrefix(name, "scenario ") && strings.HasSuffix(name, "@"+scenario.ContractHealthReports) ||
+		strings.HasPrefix(name, "mutant ") && strings.HasSuffix(name, "("+scenario.ContractHealthReports+")")
+	return typed && !slices.ContainsFunc(got, func(l string) bool { return strings.HasPrefix(l, name+":") })
 }
 
 // catalogue runs every scenario on sim, in both wire forms; a part of it in the typed one only where that can make a difference.
@@ -211,45 +220,103 @@ func catalogue(ctx context.Context, program string, part bool) (lines []string, 
 	return lines, nil
 }
 
-// tried tries every mutant that needs no process, in both wire forms. What may fail beside what must is a matter of timing, and left out.
-func tried(ctx context.Context) (lines []string, err error) {
-	catalogue, err := scenarios.Load()
-	if err != nil {
-		return nil, err
-	}
-	out, err := os.MkdirTemp("", "golden-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(out)
+// tried tries every mutant that needs no process, in both wire forms; in a part those in virtual time in one. What may fail beside what must is a
+// matter of timing, and left out.
+func tried(ctx context.Context, part bool) (lines []string, err error) {
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(runtime.NumCPU())
 	var mu sync.Mutex
 	for n, form := range scenario.Contracts() {
 		fmt.Fprintf(os.Stderr, "golden: mutants (%s)\n", form)
-		for _, m := range mutants.All() {
-			once := m.Modelled() || m.Contract != ""
-			if m.Backend() == "local" || once && n > 0 {
-				continue
+		for i := range runtime.NumCPU() { // a process has one bubble at a time
+			if part && n > 0 {
+				break
 			}
-			form := cmp.Or(m.Contract, form)
 			trying.Go(func() error {
-				all, err := scenario.InForms(catalogue, form)
-				if err = cmp.Or(err, ctx.Err()); err != nil {
-					return err
-				}
-				r := trial.Run(ctx, m, trial.Options{Scenarios: all, Out: filepath.Join(out, form)}).Result
+				text, err := itself(ctx, "--share", fmt.Sprintf("%d/%d/%s", i, runtime.NumCPU(), form))
 				mu.Lock()
 				defer mu.Unlock()
-				failed := slices.DeleteFunc(failures(r), func(id string) bool { return !slices.Contains(m.Caught, id) })
-				lines = append(lines, verdict("mutant "+m.Name+" ("+form+")", string(r.Status), failed))
-				return nil
+				lines = append(lines, text...)
+				return err
+			})
+		}
+		for _, m := range mutants.All() {
+			if m.Backend() == "local" || m.Virtual != nil || !isTriedIn(m, n) {
+				continue
+			}
+			trying.Go(func() error {
+				line, err := try(ctx, m, form)
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, line)
+				return err
 			})
 		}
 	}
 	err = trying.Wait()
 	slices.Sort(lines)
 	return lines, err
+}
+
+// isTriedIn reports whether a mutant is tried in the form of a number: one that can be made in one form, or has none, is tried once.
+func isTriedIn(m mutants.Mutant, form int) bool {
+	return form == 0 || !m.Modelled() && m.Contract == ""
+}
+
+// try gives the result of one mutant.
+func try(ctx context.Context, m mutants.Mutant, form string) (string, error) {
+	catalogue, err := scenarios.Load()
+	if err != nil {
+		return "", err
+	}
+	form = cmp.Or(m.Contract, form)
+	all, err := scenario.InForms(catalogue, form)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return "", err
+	}
+	out, err := os.MkdirTemp("", "golden-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(out)
+	r := trial.Run(ctx, m, trial.Options{Scenarios: all, Out: out}).Result
+	failed := slices.DeleteFunc(failures(r), func(id string) bool { return !slices.Contains(m.Caught, id) })
+	return verdict("mutant "+m.Name+" ("+form+")", string(r.Status), failed), nil
+}
+
+// itself runs this program, and gives the lines that it prints.
+func itself(ctx context.Context, args ...string) ([]string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	text, err := output(ctx, program, args...)
+	return strings.Split(strings.TrimSpace(string(text)), "\n"), err
+}
+
+// printShare prints the results of every so many-th mutant in virtual time.
+func printShare(ctx context.Context, share string) int {
+	var n, of int
+	var form string
+	if _, err := fmt.Sscanf(share, "%d/%d/%s", &n, &of, &form); err != nil || of < 1 {
+		fmt.Fprintf(os.Stderr, "golden: --share %s: expected N/OF/FORM\n", share)
+		return 2
+	}
+	virtual := slices.DeleteFunc(mutants.All(), func(m mutants.Mutant) bool {
+		return m.Virtual == nil || !isTriedIn(m, slices.Index(scenario.Contracts(), form))
+	})
+	for i, m := range virtual {
+		if i%of != n {
+			continue
+		}
+		line, err := try(ctx, m, form)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "golden:", err)
+			return 2
+		}
+		fmt.Println(line)
+	}
+	return 0
 }
 
 // judged gives the verdicts of saved histories.

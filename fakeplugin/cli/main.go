@@ -11,12 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
 
+// Configure changes what a plugin with keys of its own is made with, after the flags were read.
+type Configure func(*plugin.Options)
+
 // Main is the program fake-kms-plugin on a host. Its exit code is 0, or 2 with one line on stderr.
-func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer, configure ...Configure) int {
 	var t target
 	root := &cobra.Command{
 		Use:   "fake-kms-plugin",
@@ -24,7 +28,7 @@ func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Wri
 		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
 released while it runs.`,
 	}
-	root.AddCommand(NewServeCommand(h), NewRemoteCommand(h))
+	root.AddCommand(NewServeCommand(h, configure...), NewRemoteCommand(h))
 	for _, verb := range verbs(&t) {
 		if verb.Name() != "kms" { // it drives no plugin
 			t.register(verb) // not on the root: serve has a --control of its own

@@ -31,6 +31,7 @@ import (
 // serveFlags are the flags of serve, as they were written.
 type serveFlags struct {
 	host                        host.Host
+	configure                   []Configure
 	listen, mode, node, keyID   string
 	remote, key, upstream       string
 	state                       string
@@ -50,8 +51,8 @@ const (
 )
 
 // NewServeCommand serves one plugin on a host until it is told to stop.
-func NewServeCommand(h host.Host) *cobra.Command {
-	f := serveFlags{host: h}
+func NewServeCommand(h host.Host, configure ...Configure) *cobra.Command {
+	f := serveFlags{host: h, configure: configure}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a programmable KMS v2 plugin on a unix socket",
@@ -123,10 +124,14 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer closeService()
-	p := plugin.New(plugin.Options{
+	of := plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: f.host.Clock(),
 		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
-	})
+	}
+	for _, change := range f.configure {
+		change(&of)
+	}
+	p := plugin.New(of)
 	o.Plugin = &plugin.Service{Plugin: p}
 	_ = p.Poll(ctx) // a KMS that cannot be reached is a state that Status tells, not an error
 	group, ctx := errgroup.WithContext(ctx)

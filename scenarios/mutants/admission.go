@@ -5,23 +5,50 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
 
 // policies are clusters whose admission policy (ci/manifests/reporter-admission.yaml) is wrong.
 func policies() []Mutant {
 	return []Mutant{{
 		Name: "admission-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"},
-		Mistake: "an admission policy without a bound of the texts, on a real API server",
-		Manifest: func(o *unstructured.Unstructured) {
-			if o.GetKind() != "ValidatingAdmissionPolicy" {
-				return
-			}
-			all, _, _ := unstructured.NestedSlice(o.Object, "spec", "validations")
-			all = slices.DeleteFunc(all, func(v any) bool {
-				expression, _, _ := unstructured.NestedString(v.(map[string]any), "expression")
-				return strings.Contains(expression, "size(bytes(")
-			})
-			_ = unstructured.SetNestedSlice(o.Object, all, "spec", "validations")
-		},
+		Mistake:  "an admission policy without a bound of the texts, on a real API server",
+		Manifest: withoutRules("size(bytes("),
 	}}
+}
+
+// admitting is a cluster with a manifest that was changed.
+func admitting(change func(*unstructured.Unstructured)) func() virtual.Options {
+	return func() virtual.Options { return virtual.Options{Manifest: change} }
+}
+
+// withoutRules leaves out what the policy demands with a part of an expression.
+func withoutRules(part string) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		if o.GetKind() != "ValidatingAdmissionPolicy" {
+			return
+		}
+		all, _, _ := unstructured.NestedSlice(o.Object, "spec", "validations")
+		all = slices.DeleteFunc(all, func(v any) bool {
+			expression, _, _ := unstructured.NestedString(v.(map[string]any), "expression")
+			return strings.Contains(expression, part)
+		})
+		_ = unstructured.SetNestedSlice(o.Object, all, "spec", "validations")
+	}
+}
+
+// forCertificates lets the policy be about reporters with a certificate, and not about those with a token.
+func forCertificates(o *unstructured.Unstructured) {
+	if o.GetKind() != "ValidatingAdmissionPolicy" {
+		return
+	}
+	all, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
+	for _, one := range all {
+		if c, ok := one.(map[string]any); ok {
+			text, _, _ := unstructured.NestedString(c, "expression")
+			c["expression"], _, _ = strings.Cut(text, " || ")
+		}
+	}
+	_ = unstructured.SetNestedSlice(o.Object, all, "spec", "matchConditions")
 }

@@ -19,17 +19,17 @@ func rollups() []Mutant {
 		{
 			Name: "absent-is-broken", Scenario: "cold-start-reporter-last", Caught: []string{"ABSENCE-IS-NOT-BROKEN"},
 			Mistake: "a node without a report counted as one that failed: every cold start and every new node degrades the cluster",
-			Subject: overlooking(absentIsBroken),
+			Virtual: overlooking(absentIsBroken),
 		},
 		{
 			Name: "typed-absent-is-broken", Scenario: "typed-crds-default", Contract: scenario.ContractHealthReports, Caught: []string{"ABSENCE-IS-NOT-BROKEN"},
 			Mistake: "the same where the CRD has no field for reports: a feature gate that is off degrades the cluster",
-			Subject: overlooking(absentIsBroken),
+			Virtual: overlooking(absentIsBroken),
 		},
 		{
 			Name: "expects-who-reports", Scenario: "cold-start-reporter-last", Caught: []string{"ROLLUP-TRUTH", "CONVERGENCE"},
 			Mistake: "the nodes taken from the reports: one that never reported is missed by nobody, and the rotation goes on without it",
-			Subject: overlooking(func(in *core.Input) {
+			Virtual: overlooking(func(in *core.Input) {
 				in.Nodes = maps.Clone(in.Nodes)
 				maps.DeleteFunc(in.Nodes, func(node string, _ time.Time) bool { _, reported := in.Observed.Reports[node]; return !reported })
 			}),
@@ -37,7 +37,7 @@ func rollups() []Mutant {
 		{
 			Name: "converged-by-majority", Scenario: "reporter-killed", Caught: []string{"CONVERGENCE"},
 			Mistake: "converged when those agree that are heard: the key is rotated away under the node that is silent",
-			Subject: saying(func(_ core.Input, c *core.Condition) {
+			Virtual: saying(func(_ core.Input, c *core.Condition) {
 				if c.Type == contract.ConditionProgressing && c.Reason == contract.ReasonNotConverged {
 					c.Reason = contract.ReasonAsExpected
 				}
@@ -46,7 +46,7 @@ func rollups() []Mutant {
 		{
 			Name: "rotation-unseen", Scenario: "kek-rotation", Caught: []string{"CONVERGENCE", "ROLLUP-TRUTH"},
 			Mistake: "only the first node's kekID is looked at: while the others are still on the old KEK the rotation is called done",
-			Subject: overlooking(func(in *core.Input) {
+			Virtual: overlooking(func(in *core.Input) {
 				kek := ""
 				for _, node := range slices.Sorted(maps.Keys(in.Observed.Reports)) {
 					for i, e := range in.Observed.Reports[node].Entries {
@@ -59,7 +59,7 @@ func rollups() []Mutant {
 		{
 			Name: "error-before-unhealthy", Scenario: "plugins-fail-in-both-ways", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "the rows of the table in another order: with both on the cluster the reason is that of the error",
-			Subject: saying(func(_ core.Input, c *core.Condition) {
+			Virtual: saying(func(_ core.Input, c *core.Condition) {
 				if c.Reason == contract.ReasonPluginUnhealthy && strings.Contains(c.Message, "error: ") {
 					c.Reason = contract.ReasonPluginUnreachable
 				}
@@ -68,16 +68,16 @@ func rollups() []Mutant {
 		{
 			Name: "names-the-first", Scenario: "plugin-unusable-answers", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "return in the loop over the nodes: the message names the first that is affected and nobody learns of the others",
-			Subject: saying(func(_ core.Input, c *core.Condition) { c.Message, _, _ = strings.Cut(c.Message, "\n") }),
+			Virtual: saying(func(_ core.Input, c *core.Condition) { c.Message, _, _ = strings.Cut(c.Message, "\n") }),
 		},
 		{
-			Name: "message-unbounded", Scenario: "plugins-fail-in-both-ways", Caught: []string{"ROLLUP-TRUTH"}, Subject: misdeciding(unbounded),
+			Name: "message-unbounded", Scenario: "plugins-fail-in-both-ways", Caught: []string{"ROLLUP-TRUTH"}, Virtual: misdeciding(unbounded),
 			Mistake: "all details joined, with no bound: the ClusterOperator of a large cluster is as long as all its plugins have to say",
 		},
 		{
 			Name: "stale-is-broken", Scenario: "failures-nobody-waits-for", Caught: []string{"ROLLUP-TRUTH", "FALSE-ALARM"},
 			Mistake: "no news taken for bad news: a reporter that was killed degrades a cluster whose plugins all work",
-			Subject: saying(func(_ core.Input, c *core.Condition) {
+			Virtual: saying(func(_ core.Input, c *core.Condition) {
 				if c.Reason == contract.ReasonReportStale {
 					c.Status, c.Reason = core.True, contract.ReasonPluginUnreachable
 				}
@@ -86,7 +86,7 @@ func rollups() []Mutant {
 		{
 			Name: "outage-is-broken", Scenario: "service-load-balancer-black-hole", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "a failure of all nodes at once taken for that of their plugins: the load balancer that all reports pass is what failed",
-			Subject: saying(func(_ core.Input, c *core.Condition) {
+			Virtual: saying(func(_ core.Input, c *core.Condition) {
 				if c.Reason == contract.ReasonReportStale && strings.Count(c.Message, "\n") >= 2 {
 					c.Status, c.Reason = core.True, contract.ReasonPluginUnreachable
 				}
@@ -95,7 +95,7 @@ func rollups() []Mutant {
 		{
 			Name: "available-with-any-key", Scenario: "plugin-hangs", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "available while any node can encrypt: an API server without its write key refuses every write of a secret",
-			Subject: saying(func(in core.Input, c *core.Condition) {
+			Virtual: saying(func(in core.Input, c *core.Condition) {
 				if c.Type == contract.ConditionAvailable && c.Status == core.False {
 					c.Status, c.Reason, c.Message = core.True, contract.ReasonAsExpected, fmt.Sprintf("%d nodes report", len(in.Nodes))
 				}
@@ -104,7 +104,7 @@ func rollups() []Mutant {
 		{
 			Name: "read-key-counts-for-writes", Scenario: "plugin-hangs-beside-another", Caught: []string{"ROLLUP-TRUTH", "steps[2].holds"},
 			Mistake: "unavailable as soon as any plugin fails, also one that only old data needs",
-			Subject: saying(func(in core.Input, c *core.Condition) {
+			Virtual: saying(func(in core.Input, c *core.Condition) {
 				if c.Type == contract.ConditionAvailable && failing(in) {
 					c.Status, c.Reason = core.False, contract.ReasonNoUsableWriteKey
 				}
@@ -113,7 +113,7 @@ func rollups() []Mutant {
 		{
 			Name: "malformed-is-skipped", Scenario: "report-that-cannot-be-believed", Caught: []string{"ROLLUP-TRUTH"},
 			Mistake: "continue after a decoding error: a report that nobody can read is one that nobody misses",
-			Subject: saying(func(_ core.Input, c *core.Condition) {
+			Virtual: saying(func(_ core.Input, c *core.Condition) {
 				if c.Reason == contract.ReasonReportMalformed {
 					c.Status, c.Reason = core.False, contract.ReasonAsExpected
 				}

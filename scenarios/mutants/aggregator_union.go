@@ -7,7 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
 
 // uniting is aggregators that unite wrongly where Degraded has inertia. They run with the timing of production.
@@ -17,42 +17,42 @@ func uniting() []Mutant {
 		{
 			Name: "inertia-ignored", Scenario: short, Caught: []string{"UNION", "steps[2].never"},
 			Mistake: "a flag that is read and not passed on: each failure of half a minute degrades the ClusterOperator",
-			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia = contract.Inertia{} })),
+			Virtual: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia = contract.Inertia{} })),
 		},
 		{
-			Name: "inertia-of-available", Scenario: short, Caught: []string{"UNION"}, Subject: inProduction(misdeciding(holdsAvailable)),
+			Name: "inertia-of-available", Scenario: short, Caught: []string{"UNION"}, Virtual: inProduction(misdeciding(holdsAvailable)),
 			Mistake: "the inertia of Degraded applied to Available as well: the ClusterOperator is available while no secret can be written",
 		},
 		{
 			Name: "inertia-since-the-last-write", Scenario: lasting, Caught: []string{"UNION"},
 			Mistake: "lastTransitionTime set at each write: a failure whose message changes every minute never degrades the ClusterOperator",
-			Subject: inProduction(misdeciding(func(in core.Input, d *core.Decision) {
+			Virtual: inProduction(misdeciding(func(in core.Input, d *core.Decision) {
 				if d.WriteRollups {
 					d.Rollups = since(d.Rollups, in.Now)
 				}
 			})),
 		},
 		{
-			Name: "inertia-since-the-start", Scenario: lasting, Caught: []string{"UNION"}, Subject: inProduction(deciding(sinceItsStart)),
+			Name: "inertia-since-the-start", Scenario: lasting, Caught: []string{"UNION"}, Virtual: inProduction(deciding(sinceItsStart)),
 			Mistake: "the age of a failure kept in memory: each restart of the operator begins to count anew",
 		},
 		{
 			Name: "one-inertia-for-all", Scenario: lasting, Caught: []string{"UNION"},
 			Mistake: "the inertia of a single type ignored: a node that restarts during an upgrade degrades the ClusterOperator",
-			Subject: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia.Types = nil })),
+			Virtual: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia.Types = nil })),
 		},
 		{
-			Name: "unknown-dropped", Scenario: "service-load-balancer-outage", Caught: []string{"UNION"}, Subject: misdeciding(dropsUnknown),
+			Name: "unknown-dropped", Scenario: "service-load-balancer-outage", Caught: []string{"UNION"}, Virtual: misdeciding(dropsUnknown),
 			Mistake: "Unknown taken for good: the ClusterOperator does not show that a reporter has been silent for minutes",
 		},
 	}
 }
 
 // inProduction is a subject with the timing of production.
-func inProduction(subject func() sim.Options) func() sim.Options {
-	return func() sim.Options {
+func inProduction(subject func() virtual.Options) func() virtual.Options {
+	return func() virtual.Options {
 		o := subject()
-		o.Timing = sim.ProductionTiming()
+		o.Timing = contract.DefaultTiming()
 		return o
 	}
 }

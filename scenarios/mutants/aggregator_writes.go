@@ -8,7 +8,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -18,12 +17,12 @@ func aggregating() []Mutant {
 		{
 			Name: "writes-in-a-steady-state", Scenario: "steady-state", Caught: []string{"QUIET"},
 			Mistake: "an apply in every reconcile, since it is idempotent: it happens with every report of every node",
-			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.WriteRollups = len(d.Rollups) > 0 }),
+			Virtual: misdeciding(func(_ core.Input, d *core.Decision) { d.WriteRollups = len(d.Rollups) > 0 }),
 		},
 		{
 			Name: "age-in-the-message", Scenario: "failures-nobody-waits-for", Caught: []string{"QUIET"},
 			Mistake: "\"checked at …\" in a rollup's message: the text changes with every report, and the aggregator writes with every report",
-			Subject: saying(func(in core.Input, c *core.Condition) {
+			Virtual: saying(func(in core.Input, c *core.Condition) {
 				var last time.Time
 				for _, r := range in.Observed.Reports {
 					for _, e := range r.Entries {
@@ -38,13 +37,13 @@ func aggregating() []Mutant {
 			}),
 		},
 		{
-			Name: "reports-reach-the-cluster-operator", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"UNION"}, Subject: misdeciding(leaks),
+			Name: "reports-reach-the-cluster-operator", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"UNION"}, Virtual: misdeciding(leaks),
 			Mistake: "every condition of the CR united, whatever its suffix: the reports of all nodes stand on the ClusterOperator",
 		},
 		{
 			Name: "own-conditions-only", Scenario: "foreign-conditions-are-left-alone", Caught: []string{"UNION"},
 			Mistake: "a ClusterOperator made of the aggregator's own rollups: what other controllers say is overwritten",
-			Subject: misdeciding(func(in core.Input, d *core.Decision) {
+			Virtual: misdeciding(func(in core.Input, d *core.Decision) {
 				in.Observed.Conditions = slices.DeleteFunc(slices.Clone(in.Observed.Conditions), func(c core.Condition) bool { return !strings.HasPrefix(c.Type, "KMS") })
 				d.ClusterOperator, d.WriteClusterOperator = d.Say(in, d.Rollups).ClusterOperator, d.Say(in, d.Rollups).WriteClusterOperator
 			}),
@@ -52,31 +51,29 @@ func aggregating() []Mutant {
 		{
 			Name: "cluster-operator-forgotten", Scenario: "plugin-unhealthy", Caught: []string{"UNION", "steps[1].expect"},
 			Mistake: "rollups on the CR and nothing else: the administrator who asks for the cluster's operators sees nothing",
-			Subject: misdeciding(func(_ core.Input, d *core.Decision) { d.WriteClusterOperator = false }),
+			Virtual: misdeciding(func(_ core.Input, d *core.Decision) { d.WriteClusterOperator = false }),
 		},
 		{
-			Name: "takes-over-all-conditions", Scenario: "foreign-conditions-are-left-alone", Caught: []string{"OWNERSHIP"}, Subject: misdeciding(takesOver),
+			Name: "takes-over-all-conditions", Scenario: "foreign-conditions-are-left-alone", Caught: []string{"OWNERSHIP"}, Virtual: misdeciding(takesOver),
 			Mistake: "force without ownership: the aggregator applies the whole list as it read it, and so owns the conditions of everybody",
 		},
 		{
 			Name: "manager-of-the-library", Scenario: "plugin-unhealthy", Caught: []string{"OWNERSHIP"},
 			Mistake: "a field manager that was never set: the client library's default is shared with every other controller that forgot it",
-			Subject: hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
-				if o.Node == "" && o.Verb == "patch" {
-					o.FieldManager = "unknown"
-				}
-			}}),
+			Virtual: aggregatesBy(func(a *startingAggregator) {
+				changeRequests(&a.Host, patched(func(o *outgoing) { o.FieldManager = "unknown" }))
+			}),
 		},
 		{
-			Name: "two-leaders", Scenario: "two-aggregators-one-speaks", Caught: []string{"QUIET"}, Subject: hook(sim.TestHooks{NoElection: true}),
+			Name: "two-leaders", Scenario: "two-aggregators-one-speaks", Caught: []string{"QUIET"}, Virtual: aggregatesBy(func(a *startingAggregator) { a.args = append(a.args, "--leader-elect=false") }),
 			Mistake: "replicas without leader election: all of them decide, and all of them write",
 		},
 		{
-			Name: "stale-cache-after-handover", Scenario: "aggregator-handed-over", Caught: []string{"ROLLUP-TRUTH"}, Subject: deciding(firstView),
+			Name: "stale-cache-after-handover", Scenario: "aggregator-handed-over", Caught: []string{"ROLLUP-TRUTH"}, Virtual: deciding(firstView),
 			Mistake: "a new leader that decides from what it listed when it started, long before it was in charge",
 		},
 		{
-			Name: "rollup-by-hand", Scenario: "plugin-flaps", Caught: []string{"ROLLUP-TRUTH"}, Subject: misdeciding(latches),
+			Name: "rollup-by-hand", Scenario: "plugin-flaps", Caught: []string{"ROLLUP-TRUTH"}, Virtual: misdeciding(latches),
 			Mistake: "an alarm that only an administrator may reset: once True it stays",
 		},
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/operator/model"
 )
 
@@ -55,7 +56,9 @@ type Mutant struct {
 	// Contract is the wire form that the mistake is about; empty: it can be made in either.
 	Contract string
 
-	// Subject makes it for one run of the simulator; nil for one that runs as a process.
+	// Virtual makes it for one run of the virtual control plane; nil for all others.
+	Virtual func() virtual.Options
+	// Subject makes it for one run of the simulator; nil for all others.
 	Subject func() sim.Options
 	// Wrong makes an operator for one run of the model; nil for all others.
 	Wrong func() model.Subject
@@ -76,17 +79,19 @@ func (m Mutant) Cause() string {
 	return m.Caught[0]
 }
 
-// Simulated says whether it runs in the simulator.
-func (m Mutant) Simulated() bool { return m.Subject != nil }
+// Simulated reports whether it runs in virtual time: in the simulator, or on the virtual control plane.
+func (m Mutant) Simulated() bool { return m.Subject != nil || m.Virtual != nil }
 
 // Modelled says whether it runs in the model of a cluster.
 func (m Mutant) Modelled() bool { return m.Wrong != nil }
 
-// Backend is where it runs: sim, model or local.
+// Backend is where it runs: sim, twin, model or local.
 func (m Mutant) Backend() string {
 	switch {
+	case m.Virtual != nil:
+		return virtual.Name
 	case m.Simulated():
-		return "sim"
+		return sim.Name
 	case m.Modelled():
 		return "model"
 	}

@@ -29,6 +29,11 @@ func processes() []Mutant {
 			Scenario: "reporter-restarted-quickly", Caught: []string{"CADENCE"},
 		},
 		{
+			Name: "catches-up", Family: Reporter, Program: "mutant-reporter", Args: "--mutation catches-up" + reporterArgs,
+			Mistake:  "a schedule that counts from the last due time instead of from now: after a pause every tick that was missed is made up for, in a burst",
+			Scenario: "reporter-paused", Caught: []string{"CADENCE"},
+		},
+		{
 			Name: "ends-at-once", Family: Reporter, Program: "mutant-reporter", Args: "--mutation ends-at-once" + reporterArgs,
 			Mistake:  "a reporter that ends before its first report, as by a panic, and that nothing starts again",
 			Scenario: "plugin-hangs", Caught: []string{"NO-EXIT"},

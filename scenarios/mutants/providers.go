@@ -5,7 +5,7 @@ import (
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
 	kmsplugin "github.com/kmsharness/kmsharness/fakeplugin/plugin"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -20,7 +20,7 @@ func providerReporters() []Mutant {
 		{
 			Name: "first-words-of-the-error", Scenario: "vault-token-expires", Caught: []string{"steps[1].expect"},
 			Mistake: "an error cut to what fits into a column: Vault's begins with the address of the request, and what failed stands at its end",
-			Subject: misread(func(ev *reporter.Event) {
+			Virtual: misread(func(ev *reporter.Event) {
 				for i, r := range ev.Results {
 					if r.Failure != nil {
 						f := *r.Failure
@@ -33,12 +33,12 @@ func providerReporters() []Mutant {
 		{
 			Name: "key-id-cut-as-a-label", Scenario: "aws-rotation-does-not-show", Caught: []string{"TRUTHFUL-PROBE"},
 			Mistake: "a kekID cut to the 63 bytes of a label: it was tried with the fake's short ids, and an ARN loses the end that tells keys apart",
-			Subject: misread(answered(func(a *reporter.Answer) { a.KeyID = a.KeyID[:min(len(a.KeyID), labelBytes)] })),
+			Virtual: misread(answered(func(a *reporter.Answer) { a.KeyID = a.KeyID[:min(len(a.KeyID), labelBytes)] })),
 		},
 		{
 			Name: "deadline-of-a-local-plugin", Scenario: "thales-latency-near-the-deadline", Caught: []string{"steps[1].never"},
 			Mistake: "a deadline that was chosen for plugins which answer from memory: an HSM that is busy is unreachable",
-			Subject: hook(sim.TestHooks{ProbeTimeout: 300 * time.Millisecond}),
+			Virtual: probingFor(300 * time.Millisecond),
 		},
 	}
 }
@@ -48,7 +48,7 @@ func providerAggregators() []Mutant {
 	return []Mutant{{
 		Name: "number-taken-for-a-key", Scenario: "vault-key-id-is-a-small-number", Caught: []string{"steps[2].expect"},
 		Mistake: "a kekID that is a number is taken for a keyID: a rotation in Vault is called a migration between two keys",
-		Subject: overlooking(func(in *aggregator.Input) {
+		Virtual: overlooking(func(in *aggregator.Input) {
 			for _, r := range in.Observed.Reports {
 				for i, e := range r.Entries {
 					if len(e.KEKID) == 1 {
@@ -65,26 +65,21 @@ func providerPlugins() []Mutant {
 	return []Mutant{{
 		Name: "lease-never-renewed", Scenario: "vault-approle-then-certificate", Caught: []string{"steps[5].holds"},
 		Mistake: "a token that is used until it is refused: a certificate that has expired ends it at once, in place of at the end of the time for which it could be renewed",
-		Subject: hook(sim.TestHooks{Session: func(s kmsplugin.Session, now time.Time) kmsplugin.Act {
+		Virtual: leasing(func(s kmsplugin.Session, now time.Time) kmsplugin.Act {
 			if s.ID != "" {
 				return ""
 			}
 			return kmsplugin.Decide(s, now)
-		}}),
+		}),
 	}, {
 		Name: "log-in-tried-once", Scenario: "vault-approle-then-certificate", Caught: []string{"steps[3].expect"},
 		Mistake: "a refused log-in taken for final: the credential is renewed, and the plugin needs a restart to notice",
-		Subject: hook(sim.TestHooks{Session: func(s kmsplugin.Session, now time.Time) kmsplugin.Act {
-			if s.Refused > 0 {
-				return ""
-			}
-			return kmsplugin.Decide(s, now)
-		}}),
+		Virtual: withKMS(func(s remotekms.Service) remotekms.Service { return &refusing{Service: s} }),
 	}, {
-		Name: "healthy-without-a-lease", Scenario: "aws-credentials-expire", Caught: []string{"steps[3].expect"}, Subject: plugin("healthz:text=ok"),
+		Name: "healthy-without-a-lease", Scenario: "aws-credentials-expire", Caught: []string{"steps[3].expect"}, Virtual: plugin("healthz:text=ok"),
 		Mistake: "a Status that does not ask whether the credentials are still good: ok is what the plugin says until somebody needs a key",
 	}, {
-		Name: "policy-without-decrypt", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Subject: plugin("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
+		Name: "policy-without-decrypt", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Virtual: plugin("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
 		Mistake: "a Vault policy that has encrypt and not decrypt: Status says ok, and the first API server that restarts cannot read",
 	}}
 }

@@ -1,61 +1,66 @@
 package mutants
 
 import (
+	"context"
 	"math"
+	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/altsvc"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/reporter"
+	"github.com/kmsharness/kmsharness/reporter/options"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // failingOver is reporters with connectivity altsvc that do not find another API server, and API servers that send them to the wrong ones.
 func failingOver() []Mutant {
-	heard := func(change func(field string) string) func() sim.Options { return hook(sim.TestHooks{Heard: change}) }
-	options := func(change func(o *altsvc.Options)) func() sim.Options {
-		return hook(sim.TestHooks{Alternatives: func(o altsvc.Options) altsvc.Options { change(&o); return o }})
-	}
 	return []Mutant{
 		{
 			Name: "alternatives-ignored", Scenario: "altsvc-load-balancer-black-hole", Caught: []string{"CADENCE"},
-			Subject: heard(func(string) string { return "" }),
+			Virtual: reporting(func(r *startingReporter) error { r.Connectivity = options.Loopback; return nil }),
 			Mistake: "a client without a round tripper for Alt-Svc, or API servers without the feature gate: each write needs the load balancer",
 		},
 		{
 			Name: "unready-are-advertised", Scenario: "altsvc-load-balancer-black-hole", Caught: []string{"CADENCE"},
-			Subject: heard(func(string) string {
-				return `h2="10.255.0.1:6443", h2="10.255.0.2:6443", h2="10.255.0.3:6443", h2="10.255.0.4:6443"`
+			Virtual: advertising(func() func(string) string {
+				return func(string) string {
+					return `h2="10.255.0.1:6443", h2="10.255.0.2:6443", h2="10.255.0.3:6443", h2="10.255.0.4:6443"`
+				}
 			}),
 			Mistake: "the addresses of all machines that ever had an API server, instead of those that are ready: a write spends its time on connections to nobody",
 		},
 		{
 			Name: "blocked-for-ever", Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},
-			Subject: options(func(o *altsvc.Options) { o.Block = math.MaxInt64 / 4 }),
+			Virtual: failingOverBy(func(o *altsvc.Options) { o.Block = math.MaxInt64 / 4 }),
 			Mistake: "an error of the network taken for one of a certificate: once each API server was restarted, none is left",
 		},
 		{
 			Name: "alternatives-expire-at-once", Scenario: "altsvc-load-balancer-removed", Caught: []string{"CADENCE"},
-			Subject: options(func(o *altsvc.Options) { o.MaxAge = time.Nanosecond }),
+			Virtual: failingOverBy(func(o *altsvc.Options) { o.MaxAge = time.Nanosecond }),
 			Mistake: "addresses that are kept for one connection: when that breaks, the client asks the load balancer, which is gone",
 		},
 		{
 			Name: "alternatives-learnt-once", Scenario: "altsvc-members-replaced", Caught: []string{"CADENCE"},
-			Subject: func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Heard: onlyTheFirst()}} },
+			Virtual: advertising(onlyTheFirst),
 			Mistake: "a list of API servers that is read at the start: the members change, and the client knows those that are gone until somebody restarts it",
 		},
 		{
 			Name: "advertised-by-a-stale-list", Scenario: "altsvc-stale-list", Caught: []string{"CADENCE"},
-			Subject: func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Heard: onlyTheFirstMembers()}} },
+			Virtual: advertising(onlyTheFirstMembers),
 			Mistake: "API servers that advertise the ready members of the load balancer's list: when that is outdated, nobody hears of those that took the place of others",
 		},
 		{
 			Name: "dials-for-the-whole-deadline", Scenario: "altsvc-backend-not-ready", Caught: []string{"CADENCE"},
-			Subject: options(func(o *altsvc.Options) { o.DialTimeout = time.Hour }),
+			Virtual: failingOverBy(func(o *altsvc.Options) { o.DialTimeout = time.Hour }),
 			Mistake: "no timeout of its own for a connection: the deadline of the write ends the attempt, nobody is blamed, and the next write tries the same API server",
 		},
 		{
-			Name: "fails-over-after-five-seconds", Scenario: "altsvc-apiserver-killed", Caught: []string{"steps[3].expect"},
-			Subject: hook(sim.TestHooks{Patience: 5 * time.Second}),
+			Name: "fails-over-after-five-seconds", Scenario: "altsvc-apiserver-killed", Caught: []string{"steps[9].expect"},
+			Virtual: reporting(func(r *startingReporter) error { stayWithTheGone(&r.Host, 5*time.Second); return nil }),
 			Mistake: "an API server is gone once it has been unreachable for five seconds, as with a lease or a health check: until then each write goes to it again",
 		},
 	}
@@ -86,5 +91,57 @@ func onlyTheFirst() func(string) string {
 			first = field
 		}
 		return first
+	}
+}
+
+// failingOverBy is a reporter that fails over in another way.
+func failingOverBy(change func(*altsvc.Options)) func() virtual.Options {
+	return reporting(func(r *startingReporter) error {
+		o := publish.Alternatives(r.Timing)
+		change(&o)
+		config, err := reporter.Connection(r.Host, r.Options)
+		if err != nil {
+			return err
+		}
+		p, err := publish.New(config, &o, r.Operator, r.Form, r.Node, r.Clock().Now)
+		if err != nil {
+			return err
+		}
+		r.ends = append(r.ends, p.Close)
+		r.changes = append(r.changes, func(l *reporter.Loop) { l.Publisher = p })
+		return nil
+	})
+}
+
+// advertising is API servers that tell clients of others than they should. make is called for each run.
+func advertising(make func() func(field string) string) func() virtual.Options {
+	return func() virtual.Options { return virtual.Options{AltSvc: make()} }
+}
+
+// stayWithTheGone lets a program connect to the server that it could not connect to, and to no other one, for a time.
+func stayWithTheGone(h *host.Host, patience time.Duration) {
+	inner := *h
+	var mu sync.Mutex
+	var gone string
+	var since time.Time
+	h.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if network == "unix" {
+			return inner.Dial(ctx, network, address)
+		}
+		mu.Lock()
+		if gone != "" && inner.Clock().Since(since) < patience {
+			address = gone
+		}
+		mu.Unlock()
+		conn, err := inner.Dial(ctx, network, address)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case err == nil:
+			gone = ""
+		case gone == "":
+			gone, since = address, inner.Clock().Now()
+		}
+		return conn, err
 	}
 }

@@ -1,12 +1,19 @@
 package mutants
 
 import (
+	"context"
+	"os"
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
@@ -14,111 +21,104 @@ import (
 func emission() []Mutant {
 	return []Mutant{
 		{
-			Name: "only-news", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: publishing(onlyNews),
+			Name: "only-news", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: publishing(onlyNews),
 			Mistake: "a publisher that compares the entries with those of its last write, times apart, and spares the API server the rest: thrift that takes the meaning from lastChecked",
 		},
 		{
-			Name: "queue-and-flush", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(queueAndFlush),
+			Name: "queue-and-flush", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Virtual: publishing(queueAndFlush),
 			Mistake: "a work queue between probing and writing, so that nothing gets lost: after an outage the results of all of it are written, the oldest first",
 		},
 		{
-			Name: "older-after-newer", Scenario: "apiserver-down", Caught: []string{"MONOTONIC"}, Subject: publishing(olderAfterNewer),
+			Name: "older-after-newer", Scenario: "apiserver-down", Caught: []string{"MONOTONIC"}, Virtual: publishing(olderAfterNewer),
 			Mistake: "a failed write that is retried beside the ticks: it succeeds after the next one and puts the older result over the newer",
 		},
 		{
-			Name: "queue-behind-a-cut", Scenario: "reporter-cut-off", Caught: []string{"FRESH-ONLY"}, Subject: publishing(queueAndFlush),
+			Name: "queue-behind-a-cut", Scenario: "reporter-cut-off", Caught: []string{"FRESH-ONLY"}, Virtual: publishing(queueAndFlush),
 			Mistake: "the same behind a network that loses packets: one request may have been under way, and arrive late; the others were only kept",
 		},
 		{
-			Name: "retry-until-written", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Subject: publishing(retryUntilWritten),
+			Name: "retry-until-written", Scenario: "apiserver-down", Caught: []string{"FRESH-ONLY"}, Virtual: publishing(retryUntilWritten),
 			Mistake: "a publisher that loops until its write succeeds: no tick happens meanwhile, and what it writes at last is from before the outage",
 		},
 		{
-			Name: "deadline-after-the-handshake", Scenario: "service-network-faults", Caught: []string{"FRESH-ONLY"}, Subject: publishing(patientWithHandshakes),
+			Name: "deadline-after-the-handshake", Scenario: "service-network-faults", Caught: []string{"FRESH-ONLY"}, Virtual: publishing(patientWithHandshakes),
 			Mistake: "a deadline for each request and another, of 4 s, for a connection: when handshakes are slow, what is written is older than an interval and both deadlines",
 		},
 		{
-			Name: "silent-after-a-refusal", Scenario: "typed-list-full", Contract: scenario.ContractHealthReports, Caught: []string{"CADENCE"}, Subject: publishing(silentAfterARefusal),
+			Name: "silent-after-a-refusal", Scenario: "typed-list-full", Contract: scenario.ContractHealthReports, Caught: []string{"CADENCE"}, Virtual: publishing(silentAfterARefusal),
 			Mistake: "a refused write taken for a mistake of its own that no repetition mends: the list has room again, and the reporter does not look",
 		},
 		{
-			Name: "credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{KeepCredential: true}),
+			Name: "credential-read-once", Scenario: "reporter-credential-expires", Caught: []string{"CADENCE"}, Virtual: reporting(keepCredential),
 			Mistake: "a client that was given the certificate's text at its start: the file is renewed in time, and nobody reads it until somebody restarts the reporter",
 		},
 		{
-			Name: "token-read-once", Scenario: "service-token-rotates", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{KeepCredential: true}),
+			Name: "token-read-once", Scenario: "service-token-rotates", Caught: []string{"CADENCE"}, Virtual: reporting(keepCredential),
 			Mistake: "the token of the in-cluster configuration as text, in place of its file: a kubelet rotates it in time, and the first one is used for ever",
 		},
 		{
-			Name: "every-third-interval", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 3 }),
+			Name: "every-third-interval", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: tuned(func(t *contract.Timing) { t.Interval *= 3 }),
 			Mistake: "a reporter that knows when a report is stale, and writes shortly before: no gap is longer than the bound of a single one",
 		},
 		{
-			Name: "every-third-left-out", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: publishing(leavesOutEveryThird),
+			Name: "every-third-left-out", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: publishing(leavesOutEveryThird),
 			Mistake: "a rate limit of the client that is a little lower than the interval: no gap is longer than CADENCE allows between two writes, and every third report is missing",
 		},
 		{
-			Name: "last-checked-of-every-third", Scenario: "steady-state", Caught: []string{"MONOTONIC"}, Subject: publishing(keepsLastChecked),
+			Name: "last-checked-of-every-third", Scenario: "steady-state", Caught: []string{"MONOTONIC"}, Virtual: publishing(keepsLastChecked),
 			Mistake: "a lastChecked that is read from a cache which is refreshed every third tick: it stands still, and is never too old",
 		},
 		{
-			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
+			Name: "slow-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: tuned(func(t *contract.Timing) { t.Interval *= 4 }),
 			Mistake: "a reporter that backs off to four intervals while nothing changes: staleness is derived from the interval that it was given",
 		},
 		{
-			Name: "backs-off-from-failures", Scenario: "failure-stage-long", Caught: []string{"CADENCE"}, Subject: stepping(backsOff),
+			Name: "backs-off-from-failures", Scenario: "failure-stage-long", Caught: []string{"CADENCE"}, Virtual: stepping(backsOff),
 			Mistake: "exponential back-off on repeated failures, as for a client that wants something: the reports of a plugin that is down for long grow stale, and its recovery is seen late",
 		},
 		{
-			Name: "fast-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Subject: tuned(func(t *contract.Timing) { t.Interval /= 3 }),
+			Name: "fast-ticks", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: tuned(func(t *contract.Timing) { t.Interval /= 3 }),
 			Mistake: "a reporter that probes and writes at the rate of its probe deadline, three times per interval: the API servers pay for it",
 		},
 		{
 			Name: "no-jitter", Scenario: "steady-state", Caught: []string{"CADENCE"},
-			Subject: hook(sim.TestHooks{Jitter: func(time.Duration) time.Duration { return 0 }}),
+			Virtual: looping(func(_ *startingReporter, l *reporter.Loop) { l.Jitter = func(time.Duration) time.Duration { return 0 } }),
 			Mistake: "a plain ticker: reporters that were started together write together for as long as they live, all to the same object",
-		},
-		{
-			Name: "catches-up", Scenario: "reporter-paused", Caught: []string{"CADENCE"}, Subject: stepping(catchesUp),
-			Mistake: "a schedule that counts from the last due time instead of from now: after a pause every tick that was missed is made up for, in a burst",
 		},
 	}
 }
 
-func onlyNews(_ string, next sim.Publish) sim.Publish {
+func onlyNews(next apply) apply {
 	var last []contract.Entry
-	return func(write core.Action, done func(error)) {
+	return func(ctx context.Context, write core.Action) error {
 		news := slices.Clone(write.Report.Entries)
 		for i := range news {
 			news[i].LastChecked = time.Time{}
 		}
 		if slices.Equal(news, last) {
-			done(nil)
-			return
+			return nil
 		}
-		next(write, func(err error) {
-			if err == nil {
-				last = news
-			}
-			done(err)
-		})
+		err := next(ctx, write)
+		if err == nil {
+			last = news
+		}
+		return err
 	}
 }
 
-func leavesOutEveryThird(_ string, next sim.Publish) sim.Publish {
+func leavesOutEveryThird(next apply) apply {
 	n := 0
-	return func(write core.Action, done func(error)) {
+	return func(ctx context.Context, write core.Action) error {
 		if n++; n%3 == 0 {
-			done(nil)
-			return
+			return nil
 		}
-		next(write, done)
+		return next(ctx, write)
 	}
 }
 
-func keepsLastChecked(_ string, next sim.Publish) sim.Publish {
+func keepsLastChecked(next apply) apply {
 	n, last := 0, time.Time{}
-	return func(write core.Action, done func(error)) {
+	return func(ctx context.Context, write core.Action) error {
 		if n++; n%3 == 1 {
 			last = write.Report.Entries[0].LastChecked
 		}
@@ -126,121 +126,111 @@ func keepsLastChecked(_ string, next sim.Publish) sim.Publish {
 		for i := range write.Report.Entries {
 			write.Report.Entries[i].LastChecked = last
 		}
-		next(write, done)
+		return next(ctx, write)
 	}
 }
 
-func silentAfterARefusal(_ string, next sim.Publish) sim.Publish {
+func silentAfterARefusal(next apply) apply {
 	refused := false
-	return func(write core.Action, done func(error)) {
+	return func(ctx context.Context, write core.Action) error {
 		if refused {
-			done(nil)
-			return
+			return nil
 		}
-		next(write, func(err error) {
-			refused = err != nil
-			done(err)
-		})
+		err := next(ctx, write)
+		refused = err != nil
+		return err
 	}
 }
 
-func queueAndFlush(_ string, next sim.Publish) sim.Publish {
+func queueAndFlush(next apply) apply {
 	var queue []core.Action
-	return func(write core.Action, done func(error)) {
-		queue = append(queue, write)
-		var flush func(error)
-		flush = func(err error) {
-			if err != nil || len(queue) == 0 {
-				done(err)
-				return
-			}
+	return func(ctx context.Context, write core.Action) error {
+		for queue = append(queue, write); len(queue) > 0; queue = queue[1:] {
 			oldest := queue[0]
 			oldest.Until, oldest.Next = write.Until, write.Next
-			next(oldest, func(err error) {
-				if err == nil {
-					queue = queue[1:]
-				}
-				flush(err)
-			})
+			if err := next(ctx, oldest); err != nil {
+				return err
+			}
 		}
-		flush(nil)
+		return nil
 	}
 }
 
 // patientWithHandshakes gives a write four seconds more, which a connection may take.
-func patientWithHandshakes(_ string, next sim.Publish) sim.Publish {
-	return func(write core.Action, done func(error)) {
+func patientWithHandshakes(next apply) apply {
+	return func(ctx context.Context, write core.Action) error {
 		write.Until = write.Until.Add(4 * time.Second)
-		next(write, done)
+		return next(ctx, write)
 	}
 }
 
-func olderAfterNewer(_ string, next sim.Publish) sim.Publish {
+func olderAfterNewer(next apply) apply {
 	var failed *core.Action
-	return func(write core.Action, done func(error)) {
-		next(write, func(err error) {
-			switch {
-			case err != nil && failed == nil:
-				failed = &write
-			case err == nil && failed != nil:
-				again := *failed
-				again.Until, again.Next, failed = write.Until, write.Next, nil
-				next(again, done)
-				return
-			}
-			done(err)
-		})
+	return func(ctx context.Context, write core.Action) error {
+		err := next(ctx, write)
+		switch {
+		case err != nil && failed == nil:
+			failed = &write
+		case err == nil && failed != nil:
+			again := *failed
+			again.Until, again.Next, failed = write.Until, write.Next, nil
+			return next(ctx, again)
+		}
+		return err
 	}
 }
 
-func retryUntilWritten(_ string, next sim.Publish) sim.Publish {
-	return func(write core.Action, done func(error)) {
+func retryUntilWritten(next apply) apply {
+	return func(ctx context.Context, write core.Action) error {
 		write.Until = write.Until.Add(time.Hour)
-		var try func(error)
-		try = func(err error) {
-			if err == nil {
-				done(nil)
-				return
-			}
-			next(write, try)
-		}
-		next(write, try)
+		return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) { return next(ctx, write) == nil, nil })
 	}
 }
 
 // backsOff waits twice as long after every tick on which a plugin failed, up to eight intervals.
-func backsOff() func(core.Config, core.State, core.Event) (core.State, core.Action) {
-	failures := map[string]int{}
+func backsOff() step {
+	failures := 0
 	return func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
 		if ev.Kind == core.Probed {
-			failures[c.Node]++
+			failures++
 			if !slices.ContainsFunc(ev.Results, func(r core.Result) bool { return r.Answer == nil || r.Answer.Healthz != "ok" }) {
-				failures[c.Node] = 0
+				failures = 0
 			}
 		}
 		s, a := core.Step(c, s, ev)
 		if a.Kind == core.Wait {
-			a.Until = a.Until.Add(c.Timing.Interval * (1<<min(failures[c.Node], 3) - 1))
+			a.Until = a.Until.Add(c.Timing.Interval * (1<<min(failures, 3) - 1))
 		}
 		return s, a
 	}
 }
 
-// catchesUp keeps a schedule of its own for each node, and nothing between two ticks.
-func catchesUp() func(core.Config, core.State, core.Event) (core.State, core.Action) {
-	due := map[string]time.Time{}
-	return func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
-		if ev.Kind == core.Timer {
-			s = core.State{}
-			if due[c.Node].IsZero() {
-				due[c.Node] = ev.Now
+// accountToken is where a pod finds the token of its service account.
+const accountToken = live.ServiceAccountDir + "/token"
+
+// keepCredential lets a reporter use copies of its credential that are made when it starts.
+func keepCredential(r *startingReporter) error {
+	if r.Kubeconfig == "" {
+		inner, token := r.Host, r.File(accountToken)
+		r.SeenFunc = func(path string) string {
+			if path == accountToken {
+				return token + ".first"
 			}
+			return inner.File(path)
 		}
-		s, a := core.Step(c, s, ev)
-		if a.Kind == core.Wait {
-			due[c.Node] = due[c.Node].Add(c.Timing.Interval)
-			a.Until = due[c.Node]
+		text, err := os.ReadFile(token)
+		if err != nil {
+			return err
 		}
-		return s, a
+		return os.WriteFile(token+".first", text, 0o600)
 	}
+	config, err := clientcmd.LoadFromFile(r.Kubeconfig)
+	if err == nil {
+		err = api.FlattenConfig(config)
+	}
+	if err != nil {
+		return err
+	}
+	r.Kubeconfig += ".first"
+	return clientcmd.WriteToFile(*config, r.Kubeconfig)
 }

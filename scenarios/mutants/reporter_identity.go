@@ -1,11 +1,11 @@
 package mutants
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
@@ -16,97 +16,96 @@ func identity() []Mutant {
 		{
 			Name: "shared-field-manager", Scenario: "steady-state", Caught: []string{"OWNERSHIP", "CADENCE"},
 			Mistake: "one field manager for all reporters: under Server-Side Apply each removes the entry of the one before",
-			Subject: sending(func(o *sim.Outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
+			Virtual: sending(func(o *outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
 		},
 		{
 			Name: "no-force", Scenario: "entry-taken-over", Caught: []string{"OWNERSHIP", "CADENCE"},
 			Mistake: "an apply without force: once somebody else has touched the entry, every write of its reporter is a conflict",
-			Subject: sending(func(o *sim.Outgoing) { o.Force = false }),
+			Virtual: sending(func(o *outgoing) { o.Force = false }),
 		},
 		{
 			Name: "no-force-yet", Scenario: "steady-state", Caught: []string{"OWNERSHIP"},
 			Mistake: "the same before anybody has touched the entry: nothing fails until then",
-			Subject: sending(func(o *sim.Outgoing) { o.Force = false }),
+			Virtual: sending(func(o *outgoing) { o.Force = false }),
 		},
 		{
 			Name: "updates-the-whole-status", Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
 			Mistake: "UpdateStatus in place of an apply: many writers of one object overwrite or refuse each other",
-			Subject: sending(func(o *sim.Outgoing) { o.Verb, o.MediaType = "update", "" }),
+			Virtual: sending(func(o *outgoing) { o.Verb, o.MediaType = "update", "" }),
 		},
 		{
 			Name: "lists-operators", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE"},
 			Mistake: "an informer in every reporter: it needs list and watch, which its identity does not have",
-			Subject: hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
-				if o.Node != "" && o.Verb == "get" {
-					o.Verb, o.Name = "list", ""
-				}
-			}}),
+			Virtual: reporting(func(r *startingReporter) error {
+				changeRequests(&r.Host, func(o *outgoing) {
+					if o.Verb == "get" {
+						o.Verb, o.Name = "list", ""
+					}
+				})
+				return nil
+			}),
 		},
 		{
 			Name: "writes-the-rollup", Scenario: "plugin-unhealthy", Caught: []string{"LEAST-PRIVILEGE"},
 			Mistake: "a reporter that degrades the operator itself when its plugin fails, so that it is seen sooner: the rollup has one owner, and that one is another",
-			Subject: sending(func(o *sim.Outgoing) {
+			Virtual: sending(func(o *outgoing) {
 				edit(o, func(status object) {
 					list, _ := status["conditions"].([]any)
 					if !strings.Contains(fmt.Sprint(list...), `"status":"healthy"`) {
 						status["conditions"] = append(list, object{"type": contract.ConditionDegraded, "status": "True", "reason": contract.ReasonPluginUnhealthy,
-							"message": "see " + o.Node, "lastTransitionTime": "2026-01-01T00:00:00Z"})
+							"message": "see the report", "lastTransitionTime": "2026-01-01T00:00:00Z"})
 					}
 				})
 			}),
 		},
 		{
-			Name: "policy-of-the-service-account", Scenario: "service-token-speaks-for-its-node", Caught: []string{"steps[1]"}, Subject: hook(sim.TestHooks{AnyToken: true}),
+			Name: "policy-of-the-service-account", Scenario: "service-token-speaks-for-its-node", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates),
 			Mistake: "an admission policy that goes by the name of the service account, which all reporters of a Deployment share: the token of one node is worth the entries of all",
 		},
 		{
-			Name: "policy-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"}, Subject: hook(sim.TestHooks{AnySize: true}),
+			Name: "policy-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"}, Virtual: admitting(withoutRules("size(bytes(")),
 			Mistake: "an admission policy that says what a reporter may write, and not how much: one credential fills the CR, and etcd refuses every write of anybody",
 		},
 		{
-			Name: "policy-without-a-bound-of-managers", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[8]"}, Subject: hook(sim.TestHooks{AnyManagers: true}),
+			Name: "policy-without-a-bound-of-managers", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[8]"}, Virtual: admitting(withoutRules("size(variables.own[1])")),
 			Mistake: "an admission policy that bounds the texts of a report alone: each apply under another field manager adds a record to managedFields, until etcd refuses every write of anybody",
 		},
 		{
 			Name: "degraded-suffix", Contract: scenario.ContractConditions, Scenario: "steady-state", Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 			Mistake: "a condition type that ends in Degraded, as an operator's usually do: the status syncer unites it into the ClusterOperator",
-			Subject: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),
+			Virtual: sending(conditioned(func(c object) { c["type"] = fmt.Sprint(c["type"], "Degraded") })),
 		},
 		{
-			Name: "older-reporter-goes-on", Scenario: "second-plugin-added", Caught: []string{"TRUTHFUL-PROBE"}, Subject: publishing(inTurnWithAnOlder),
+			Name: "older-reporter-goes-on", Scenario: "second-plugin-added", Caught: []string{"TRUTHFUL-PROBE"}, Virtual: publishing(inTurnWithAnOlder),
 			Mistake: "a roll-out that does not end the reporter from before: two of one node, with different sockets, overwrite each other",
 		},
 		{
-			Name: "one-apply-per-plugin", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"}, Subject: publishing(oneByOne),
+			Name: "one-apply-per-plugin", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"}, Virtual: publishing(oneByOne),
 			Mistake: "an apply for each plugin: the entry is one message, so that each of them removes the plugin of the one before",
 		},
 	}
 }
 
-func oneByOne(_ string, next sim.Publish) sim.Publish {
-	return func(write core.Action, done func(error)) {
-		left := write.Report.Entries
-		var each func(error)
-		each = func(err error) {
-			if err != nil || len(left) == 0 {
-				done(err)
-				return
-			}
+func oneByOne(next apply) apply {
+	return func(ctx context.Context, write core.Action) error {
+		for _, e := range write.Report.Entries {
 			one := write
-			one.Report.Entries, left = left[:1], left[1:]
-			next(one, each)
+			one.Report.Entries = []contract.Entry{e}
+			if err := next(ctx, one); err != nil {
+				return err
+			}
 		}
-		each(nil)
+		return nil
 	}
 }
 
 // inTurnWithAnOlder lets every second write be that of a reporter that does not have the first of two plugins in its flags.
-func inTurnWithAnOlder(_ string, next sim.Publish) sim.Publish {
+func inTurnWithAnOlder(next apply) apply {
 	older := false
-	return func(write core.Action, done func(error)) {
+	return func(ctx context.Context, write core.Action) error {
 		if older = !older; older && len(write.Report.Entries) > 1 {
 			write.Report.Entries = write.Report.Entries[1:]
 		}
-		next(write, done)
+		return next(ctx, write)
 	}
 }

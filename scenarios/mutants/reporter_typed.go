@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -45,11 +44,11 @@ func typed() []Mutant {
 		{"typed-unknown-field", "steady-state", "a field of a newer API, which this CRD does not declare", each(func(r object) { r["latency"] = "3ms" })},
 	} {
 		out = append(out, Mutant{Name: m.name, Scenario: m.scenario, Contract: scenario.ContractHealthReports, Caught: []string{"ACCEPTED", "CADENCE"}, Mistake: m.mistake,
-			Subject: sending(reported(m.change))})
+			Virtual: sending(reported(m.change))})
 	}
 	return append(out, Mutant{Name: "typed-node-name-as-the-host-says", Scenario: "steady-state", Contract: scenario.ContractHealthReports, Caught: []string{"LEAST-PRIVILEGE", "CADENCE"},
 		Mistake: "os.Hostname in place of the node's name: for the API server it is another node's entry",
-		Subject: sending(reported(each(func(r object) { s, _ := r["nodeName"].(string); r["nodeName"] = strings.ToUpper(s) })))})
+		Virtual: sending(reported(each(func(r object) { s, _ := r["nodeName"].(string); r["nodeName"] = strings.ToUpper(s) })))})
 }
 
 // each changes every item.
@@ -74,8 +73,8 @@ func unanswered(change func(item object)) func([]any) []any {
 }
 
 // reported changes the list of items that a reporter applies.
-func reported(change func(items []any) []any) func(*sim.Outgoing) {
-	return func(o *sim.Outgoing) {
+func reported(change func(items []any) []any) func(*outgoing) {
+	return func(o *outgoing) {
 		edit(o, func(status object) {
 			if parent, ok := status["encryptionStatus"].(object); ok {
 				if items, ok := parent["healthReports"].([]any); ok && len(items) > 0 {

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
 
-// TestSimulated: every mutant of the simulator and of the model is caught, at every commit. `make mutants` runs those of real control planes, too.
+// TestSimulated: every mutant in virtual time, of the simulator and of the model is caught, at every commit. `make mutants` runs those of real control planes, too.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
@@ -28,7 +29,9 @@ func TestSimulated(t *testing.T) {
 				continue
 			}
 			t.Run(form+"/"+m.Name, func(t *testing.T) {
-				t.Parallel()
+				if m.Virtual == nil { // there is one bubble at a time
+					t.Parallel()
+				}
 				o := trial.Run(t.Context(), m, options)
 				if !o.Killed() {
 					t.Errorf("%s\n%s: %s", m.Mistake, o.Survived, o.Result.Text())
@@ -87,9 +90,17 @@ func TestTheUnmutatedPass(t *testing.T) {
 			continue
 		}
 		seen[m.Scenario] = true
-		good := mutants.Mutant{Name: "good-" + m.Scenario, Scenario: m.Scenario, Subject: func() sim.Options { return sim.Options{} }}
+		good := mutants.Mutant{Name: "good-" + m.Scenario, Scenario: m.Scenario}
+		if m.Virtual != nil {
+			timing := m.Virtual().Timing
+			good.Virtual = func() virtual.Options { return virtual.Options{Timing: timing} }
+		} else {
+			good.Subject = func() sim.Options { return sim.Options{} }
+		}
 		t.Run(m.Scenario, func(t *testing.T) {
-			t.Parallel()
+			if m.Virtual == nil {
+				t.Parallel()
+			}
 			if o := trial.Run(t.Context(), good, options); o.Result.Status != result.Passed || o.Killed() {
 				t.Errorf("%s: %s", o.Survived, o.Result.Text())
 			}

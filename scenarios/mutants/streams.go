@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
 
 func streamingReporters() []Mutant {
@@ -31,11 +32,11 @@ func streamingReporters() []Mutant {
 			Mistake: "a reporter that does not say which configuration it has: no node is ever ready",
 		},
 		{
-			Name: "stream-queue-and-flush", Scenario: "stream-load-balancer-black-hole", Caught: []string{"FRESH-ONLY"}, Subject: publishing(queueAndFlush),
+			Name: "stream-queue-and-flush", Scenario: "stream-load-balancer-black-hole", Caught: []string{"FRESH-ONLY"}, Virtual: publishing(queueAndFlush),
 			Mistake: "a queue in front of the stream: after an outage of the aggregator the results of all of it are sent, the oldest first",
 		},
 		{
-			Name: "stream-certificate-read-once", Scenario: "stream-credential-expires", Caught: []string{"CADENCE"}, Subject: hook(sim.TestHooks{KeepCredential: true}),
+			Name: "stream-certificate-read-once", Scenario: "stream-credential-expires", Caught: []string{"CADENCE"}, Virtual: reporting(keepCredential),
 			Mistake: "a TLS configuration that is made at the start: the certificate is renewed, and each new stream is refused with the old one",
 		},
 	}
@@ -74,12 +75,14 @@ func streamingAggregators() []Mutant {
 		},
 		{
 			Name: "stream-written-in-its-own-name", Scenario: "stream-plugin-fails", Caught: []string{"OWNERSHIP"},
-			Subject: sending(func(o *sim.Outgoing) { o.FieldManager = contract.AggregatorFieldManager }),
+			Virtual: aggregatesBy(func(a *startingAggregator) {
+				changeRequests(&a.Host, patched(func(o *outgoing) { o.FieldManager = contract.AggregatorFieldManager }))
+			}),
 			Mistake: "reports under the aggregator's own field manager: an apply for one node removes those of all others",
 		},
 		{
 			Name: "stream-connect-is-a-report", Scenario: "stream-reporter-killed", Caught: truth,
-			Subject: showing(func(s *contract.HealthStatus) {
+			Virtual: showing(func(s *contract.HealthStatus) {
 				for i := range s.Replicas {
 					if s.Replicas[i].Reason == contract.ReplicaConnected {
 						s.Replicas[i].Status, s.Replicas[i].Reason = "True", contract.ReplicaHealthy
@@ -89,19 +92,19 @@ func streamingAggregators() []Mutant {
 			Mistake: "a stream that stands taken for a healthy node, before anything was reported on it",
 		},
 		{
-			Name: "stream-orphan-kept", Scenario: "stream-node-replaced", Caught: truth, Subject: func() sim.Options { return showing(keepsReplicas())() },
+			Name: "stream-orphan-kept", Scenario: "stream-node-replaced", Caught: truth, Virtual: func() virtual.Options { return showing(keepsReplicas())() },
 			Mistake: "replicas that are added and never removed: a node that is gone for good keeps the operator from being ready",
 		},
 		{
 			Name: "stream-silent-node-left-out", Scenario: "stream-reporter-killed", Caught: truth,
-			Subject: showing(func(s *contract.HealthStatus) {
+			Virtual: showing(func(s *contract.HealthStatus) {
 				s.Replicas = slices.DeleteFunc(s.Replicas, func(r contract.ReplicaHealth) bool { return r.Reason == contract.ReplicaDisconnected })
 			}),
 			Mistake: "replicas made of the streams that there are: a node whose reporter never connected is not missed",
 		},
 		{
 			Name: "stream-ready-although-unknown", Scenario: "stream-reporter-killed", Caught: truth,
-			Subject: showing(func(s *contract.HealthStatus) {
+			Virtual: showing(func(s *contract.HealthStatus) {
 				for _, r := range s.Replicas {
 					if r.Status == "Unknown" {
 						s.NotReadyNodes = slices.DeleteFunc(s.NotReadyNodes, func(n string) bool { return n == r.NodeName })
@@ -113,33 +116,35 @@ func streamingAggregators() []Mutant {
 		},
 		{
 			Name: "stream-node-in-both-lists", Scenario: "stream-plugin-fails", Caught: truth,
-			Subject: showing(func(s *contract.HealthStatus) { s.ReadyNodes = append(s.ReadyNodes, s.NotReadyNodes...) }),
+			Virtual: showing(func(s *contract.HealthStatus) { s.ReadyNodes = append(s.ReadyNodes, s.NotReadyNodes...) }),
 			Mistake: "two lists that are kept apart: a node that becomes unhealthy is added to one, and not removed from the other",
 		},
 	}
 }
 
 // showing is an aggregator whose EncryptionHealth is changed on its way out.
-func showing(change func(*contract.HealthStatus)) func() sim.Options {
-	return hook(sim.TestHooks{Send: func(o *sim.Outgoing) {
-		if o.Node != "" || o.Verb != "update" || o.Subresource != "status" {
-			return
-		}
-		var object map[string]json.RawMessage
-		var status contract.HealthStatus
-		if json.Unmarshal(o.Body, &object) != nil || json.Unmarshal(object["status"], &status) != nil {
-			return
-		}
-		change(&status)
-		text, err := json.Marshal(status)
-		if err != nil {
-			return
-		}
-		object["status"] = text
-		if body, err := json.Marshal(object); err == nil {
-			o.Body = body
-		}
-	}})
+func showing(change func(*contract.HealthStatus)) func() virtual.Options {
+	return aggregatesBy(func(a *startingAggregator) {
+		changeRequests(&a.Host, func(o *outgoing) {
+			if o.Verb != "update" || o.Subresource != "status" {
+				return
+			}
+			var object map[string]json.RawMessage
+			var status contract.HealthStatus
+			if json.Unmarshal(o.Body, &object) != nil || json.Unmarshal(object["status"], &status) != nil {
+				return
+			}
+			change(&status)
+			text, err := json.Marshal(status)
+			if err != nil {
+				return
+			}
+			object["status"] = text
+			if body, err := json.Marshal(object); err == nil {
+				o.Body = body
+			}
+		})
+	})
 }
 
 // keepsReplicas adds what was shown of nodes that are gone.

@@ -82,10 +82,24 @@ func (c *ControlPlane) advertising(next http.Handler) http.Handler {
 		}
 		return u.GetName(), u.GetGroups()
 	}
-	h, err := advertise.Handler(next, advertise.Options{Enabled: true, Ready: c.alternatives.now, Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+	h, err := advertise.Handler(c.changingField(next), advertise.Options{Enabled: true, Ready: c.alternatives.now, Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
 		Allowed: advertise.NewAccess(c.access.Reviews(), user).Allowed})
 	if err != nil { // of options that are missing, and none is
 		return next
 	}
 	return h
+}
+
+// changingField is next behind what may change the field.
+func (c *ControlPlane) changingField(next http.Handler) http.Handler {
+	if c.altSvc == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		const name = "Alt-Svc"
+		if field := w.Header().Get(name); field != "" {
+			w.Header().Set(name, c.altSvc(field))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

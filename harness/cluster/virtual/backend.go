@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
@@ -17,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -28,6 +31,12 @@ type Options struct {
 	Programs map[string]Main
 	// PluginArgs are further arguments of every fake plugin.
 	PluginArgs []string
+	// Manifest may change a manifest before it is installed, and AltSvc the field by which API servers tell clients of each other: a cluster that is
+	// set up wrongly shows what a run makes of it.
+	Manifest func(*unstructured.Unstructured)
+	AltSvc   func(field string) string
+	// Encryption of every API server.
+	Encryption encryption.Around
 	// Timing of scenarios; zero: that of local.
 	Timing contract.Timing
 	// SSA is which code merges applies; empty: the model of the store.
@@ -96,7 +105,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
 	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/2).String()}, b.options.PluginArgs)
-	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing}
+	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
 	e, err := local.On(ctx, on, spec, b.options.SystemUnderTest, dir)
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)

@@ -42,7 +42,10 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
-	alternatives   *alternatives // nil: API servers do not tell of each other
+	alternatives   *alternatives                    // nil: API servers do not tell of each other
+	altSvc         func(string) string              // Options.AltSvc
+	manifest       func(*unstructured.Unstructured) // Options.Manifest
+	encryption     encryption.Around                // Options.Encryption
 
 	mu         sync.Mutex
 	layer      *aggregation  // nil: there are no aggregated API servers
@@ -203,6 +206,11 @@ func (c *ControlPlane) aggregates() bool {
 
 // Install applies objects as an administrator.
 func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	if c.manifest != nil {
+		for _, o := range objects {
+			c.manifest(o)
+		}
+	}
 	var configs []*rest.Config
 	for _, s := range c.all() {
 		if s.Status().Running() {

@@ -6,10 +6,13 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -23,6 +26,11 @@ type ground struct {
 	types   *store.Types
 	options store.Options
 	timing  contract.Timing
+
+	manifest   func(*unstructured.Unstructured) // Options.Manifest
+	altSvc     func(string) string              // Options.AltSvc
+	encryption encryption.Around                // Options.Encryption
+
 	cluster *ControlPlane // nil before there is one
 }
 
@@ -59,6 +67,7 @@ func (g *ground) Cluster(shape local.Shape, dir, logs string) (local.Cluster, er
 	if err != nil {
 		return nil, err
 	}
+	c.manifest, c.altSvc, c.encryption = g.manifest, g.altSvc, g.encryption
 	g.cluster = c
 	if shape.Advertises() {
 		c.alternatives = newAlternatives(c)

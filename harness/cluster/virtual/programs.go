@@ -15,7 +15,9 @@ import (
 // Programs are this project's, by name. They are the same that run as processes.
 func Programs() map[string]Main {
 	return map[string]Main{
-		live.PluginProgram:    plugin.Main,
+		live.PluginProgram: func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+			return plugin.Main(ctx, h, args, stdout, stderr)
+		},
 		"kms-health-reporter": reporter.Main,
 		"kms-health-aggregator": func(ctx context.Context, h host.Host, args []string, _, stderr io.Writer) int {
 			return aggregator.Main(ctx, h, args, stderr)

@@ -29,6 +29,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
+	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
 // securePort of an API server.
@@ -44,6 +45,8 @@ type server struct {
 	dir        string
 	at         string             // without port
 	watches    *apiserver.Watches // of aggregators
+
+	turn turn.Turn // to start it, which takes time
 
 	mu     sync.Mutex
 	alive  *served // nil: it does not run
@@ -64,7 +67,7 @@ type served struct {
 
 // newServer is a kube-apiserver without aggregated.
 func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
-	s := &server{cluster: c, aggregated: of, node: node, host: "apiserver-" + node, watches: apiserver.NewWatches(ofAggregator)}
+	s := &server{cluster: c, aggregated: of, node: node, host: "apiserver-" + node, watches: apiserver.NewWatches(ofAggregator), turn: turn.New()}
 	if of == nil {
 		s.at = c.address(node)
 	} else {
@@ -154,9 +157,9 @@ func (s *server) launch(ctx context.Context) error {
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.alive != nil {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	if s.Status().Running() {
 		return nil
 	}
 	living, end := context.WithCancel(context.Background())
@@ -167,7 +170,7 @@ func (s *server) launch(ctx context.Context) error {
 		one.audit, err = s.cluster.machine.files.Append(s.AuditLog())
 	}
 	if err == nil {
-		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log})
+		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log}, s.cluster.encryption)
 	}
 	if err != nil {
 		end()
@@ -191,9 +194,12 @@ func (s *server) launch(ctx context.Context) error {
 		one.programs.Go(func() { one.proxy.follow(living) })
 	}
 	pprof.Do(ctx, pprof.Labels("program", history.RoleAPIServer), func(context.Context) { one.api.Serve(listener, secure) })
+	s.mu.Lock()
 	s.alive, s.phase = one, live.Running
 	s.lives++
-	s.record(history.ProcessStarted, s.lives)
+	life := s.lives
+	s.mu.Unlock()
+	s.record(history.ProcessStarted, life)
 	return nil
 }
 
@@ -296,6 +302,7 @@ func (s *server) Kill(context.Context) error {
 }
 
 func (s *server) finish(state string, end func(*served)) error {
+	s.turn.Lock()
 	s.mu.Lock()
 	one, life := s.alive, s.lives
 	s.alive = nil
@@ -303,6 +310,7 @@ func (s *server) finish(state string, end func(*served)) error {
 		s.phase = live.Ended
 	}
 	s.mu.Unlock()
+	s.turn.Unlock()
 	if one == nil {
 		return nil
 	}

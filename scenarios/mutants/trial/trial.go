@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -114,7 +115,10 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 }
 
 func subject(m mutants.Mutant, programs string) (backend.Backend, error) {
-	if !m.Simulated() {
+	switch {
+	case m.Virtual != nil:
+		return virtual.New(m.Virtual()), nil
+	case !m.Simulated():
 		return local.New(m.Options(programs))
 	}
 	options := m.Subject()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/server/options/encryptionconfig"
 	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/kms/pkg/service"
 
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/turn"
@@ -24,6 +25,7 @@ type Encryption struct {
 	dynamic *encryptionconfig.DynamicTransformers
 	file    string
 	name    string
+	around  Around
 	plugins *plugins
 	checks  turn.Turn
 	inForce atomic.Pointer[configuration]
@@ -42,11 +44,19 @@ type Lines struct {
 	To  io.Writer
 }
 
+// Around puts other code around kube-apiserver's, for an API server that is wrong on purpose. What is nil leaves it as it is.
+type Around struct {
+	// Plugin is around the connection with a plugin.
+	Plugin func(service.Service) service.Service
+	// Transformer is around what reads and writes stored objects. It may write to the log of the API server.
+	Transformer func(next value.Transformer, log io.Writer) value.Transformer
+}
+
 // Load reads an EncryptionConfiguration, and connects with its plugins from a host. Plugins that do not answer do not keep it from loading. It
 // ends with ctx.
-func Load(ctx context.Context, h host.Host, file, apiServer string, lines Lines) (*Encryption, error) {
+func Load(ctx context.Context, h host.Host, file, apiServer string, lines Lines, around Around) (*Encryption, error) {
 	install()
-	e := &Encryption{file: file, name: apiServer, plugins: &plugins{host: h, lines: lines}, checks: turn.New()}
+	e := &Encryption{file: file, name: apiServer, around: around, plugins: &plugins{host: h, lines: lines, around: around.Plugin}, checks: turn.New()}
 	c, err := e.read(ctx)
 	if err != nil {
 		return nil, err
@@ -140,7 +150,11 @@ func (e *Encryption) validate(c *configuration) error {
 
 // Transformer encrypts a resource; what is not configured stays as it is.
 func (e *Encryption) Transformer(r schema.GroupResource) value.Transformer {
-	return e.dynamic.TransformerForResource(r)
+	t := e.dynamic.TransformerForResource(r)
+	if e.around.Transformer != nil {
+		t = e.around.Transformer(t, e.plugins.lines.To)
+	}
+	return t
 }
 
 // Ready is an error if a plugin is not healthy.

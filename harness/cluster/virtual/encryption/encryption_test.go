@@ -83,7 +83,7 @@ func (w *world) load(ctx context.Context, text string) {
 	file := filepath.Join(w.dir, "encryption.yaml")
 	w.write(text)
 	var err error
-	if w.Encryption, err = encryption.Load(ctx, w.network.Host("apiserver"), file, "cp-1", encryption.Lines{}); err != nil {
+	if w.Encryption, err = encryption.Load(ctx, w.network.Host("apiserver"), file, "cp-1", encryption.Lines{}, encryption.Around{}); err != nil {
 		w.Fatal(err)
 	}
 	w.programs.Go(func() { w.Reload(ctx, encryption.DefaultPoll) })
@@ -215,7 +215,7 @@ func TestLatePlugin(t *testing.T) {
 func TestUnusable(t *testing.T) {
 	in(t, func(ctx context.Context, w *world) {
 		w.write("kind: Nothing")
-		if _, err := encryption.Load(ctx, w.network.Host("apiserver"), filepath.Join(w.dir, "encryption.yaml"), "cp-1", encryption.Lines{}); err == nil || !strings.Contains(err.Error(), "encryption.yaml") {
+		if _, err := encryption.Load(ctx, w.network.Host("apiserver"), filepath.Join(w.dir, "encryption.yaml"), "cp-1", encryption.Lines{}, encryption.Around{}); err == nil || !strings.Contains(err.Error(), "encryption.yaml") {
 			w.Error(err)
 		}
 	})

@@ -20,8 +20,9 @@ import (
 
 // plugins are those that an API server has connected with.
 type plugins struct {
-	host  host.Host
-	lines Lines
+	host   host.Host
+	lines  Lines
+	around func(service.Service) service.Service // Around.Plugin
 
 	mu  sync.Mutex
 	all []*plugin // of the configurations that were loaded, and not closed since
@@ -121,6 +122,9 @@ func connect(ctx context.Context, endpoint, name string, timeout time.Duration) 
 		p.mu.Unlock()
 		_ = conn.Close() // nothing is called any more
 	})
+	if p.around != nil {
+		return p.around(one), nil
+	}
 	return one, nil
 }
 

@@ -19,6 +19,7 @@ import (
 // mutations are the mistakes by name, each made for the flags of one reporter.
 func mutations() map[string]func(options.Options) (reporter.Change, error) {
 	return map[string]func(options.Options) (reporter.Change, error){
+		"catches-up":                catchUp,
 		"ends-at-once":              endAtOnce,
 		"write-on-change":           onChangesOnly,
 		"rejected-apply":            sendWhatItGot,

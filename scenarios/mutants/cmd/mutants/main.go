@@ -13,6 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/entry"
@@ -27,7 +30,7 @@ const (
 	exitUsage    = 2
 )
 
-func main() { entry.Run(run) }
+func main() { bubble.Main(func() { entry.Run(run) }) }
 
 // flags of the command.
 type flags struct {
@@ -108,12 +111,12 @@ func document(file string) error {
 
 // choose is the mutants that were asked for.
 func choose(backend, name string) ([]mutants.Mutant, error) {
-	if !slices.Contains([]string{"auto", "sim", "local"}, backend) {
+	if !slices.Contains([]string{"auto", virtual.Name, "local"}, backend) {
 		return nil, fmt.Errorf("--backend %q: expected auto, sim, plugin or local", backend)
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
-		wanted := backend == "auto" || (backend == "local") == (m.Backend() == "local")
+		wanted := backend == "auto" || backend == m.Backend() || backend == virtual.Name && (m.Modelled() || m.Backend() == sim.Name)
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}

@@ -1,0 +1,179 @@
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	kmsplugin "github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/internal/host"
+)
+
+// Plugins of the virtual control plane: the fake plugin with one thing changed.
+
+// plugin is one with faults from its start, as --fault gives them on the command line.
+func plugin(faults ...string) func() virtual.Options {
+	return func() virtual.Options {
+		var o virtual.Options
+		for _, f := range faults {
+			o.PluginArgs = append(o.PluginArgs, "--fault", f)
+		}
+		return o
+	}
+}
+
+// updated is plugins that have faults from their second start: no API server gets ready with a plugin that has them.
+func updated(faults ...string) func() virtual.Options {
+	return func() virtual.Options {
+		var mu sync.Mutex
+		started := map[string]bool{} // by command line
+		return pluginsBy(func(p *startingPlugin) {
+			mu.Lock()
+			defer mu.Unlock()
+			which := strings.Join(p.args, " ")
+			if started[which] {
+				for _, f := range faults {
+					p.args = append(p.args, "--fault", f)
+				}
+			}
+			started[which] = true
+		})()
+	}
+}
+
+// startingPlugin is a plugin that is about to run.
+type startingPlugin struct {
+	host.Host
+	args      []string
+	configure []cli.Configure
+}
+
+// pluginsBy is plugins that are changed before they run, at each start anew. The remote KMS, which is the same program, is not changed.
+func pluginsBy(change func(*startingPlugin)) func() virtual.Options {
+	return func() virtual.Options {
+		return replacing(live.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+			p := &startingPlugin{Host: h, args: args}
+			if args[0] == "serve" {
+				change(p)
+			}
+			return cli.Main(ctx, p.Host, p.args, stdout, stderr, p.configure...)
+		})
+	}
+}
+
+// leasing is a plugin that decides otherwise about its lease.
+func leasing(decide func(kmsplugin.Session, time.Time) kmsplugin.Act) func() virtual.Options {
+	return pluginsBy(func(p *startingPlugin) {
+		p.configure = append(p.configure, func(o *kmsplugin.Options) { o.Decide = decide })
+	})
+}
+
+// withKMS is a plugin with something around its KMS.
+func withKMS(around func(remotekms.Service) remotekms.Service) func() virtual.Options {
+	return pluginsBy(func(p *startingPlugin) {
+		p.configure = append(p.configure, func(o *kmsplugin.Options) { o.Service = around(o.Service) })
+	})
+}
+
+// calling is a plugin that makes itself known to its KMS in another way, or does not call it.
+func calling(change func(*remotekms.Caller) error) func() virtual.Options {
+	return withKMS(func(s remotekms.Service) remotekms.Service { return calls{s, change} })
+}
+
+// calls is a KMS for callers that are changed before it encrypts or decrypts.
+type calls struct {
+	remotekms.Service
+	change func(*remotekms.Caller) error
+}
+
+// Encrypt implements remotekms.Service.
+func (s calls) Encrypt(ctx context.Context, c remotekms.Caller, key string, kek keyring.Ref, plaintext []byte) (remotekms.Sealed, error) {
+	if err := s.change(&c); err != nil {
+		return remotekms.Sealed{}, err
+	}
+	return s.Service.Encrypt(ctx, c, key, kek, plaintext)
+}
+
+// Decrypt implements remotekms.Service.
+func (s calls) Decrypt(ctx context.Context, c remotekms.Caller, key string, ciphertext []byte) ([]byte, error) {
+	if err := s.change(&c); err != nil {
+		return nil, err
+	}
+	return s.Service.Decrypt(ctx, c, key, ciphertext)
+}
+
+// renaming is a KMS whose ciphertexts name a version other than the first in another way.
+type renaming struct{ remotekms.Service }
+
+// Encrypt implements remotekms.Service.
+func (s renaming) Encrypt(ctx context.Context, c remotekms.Caller, key string, kek keyring.Ref, plaintext []byte) (remotekms.Sealed, error) {
+	sealed, err := s.Service.Encrypt(ctx, c, key, kek, plaintext)
+	if sealed.KEK.Version > 1 {
+		sealed.KEK.ID += "-alias"
+	}
+	return sealed, err
+}
+
+// refusing is a KMS whose first refusal of a log-in is the last word.
+type refusing struct {
+	remotekms.Service
+	mu      sync.Mutex
+	refused error
+}
+
+// Lease implements remotekms.Service.
+func (s *refusing) Lease(ctx context.Context, c remotekms.Caller, terms remotekms.Terms) (remotekms.Lease, error) {
+	s.mu.Lock()
+	refused := s.refused
+	s.mu.Unlock()
+	if refused != nil {
+		return remotekms.Lease{}, refused
+	}
+	lease, err := s.Service.Lease(ctx, c, terms)
+	if strings.HasPrefix(remotekms.Code(err), remotekms.CodeLogIn) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refused = err
+	}
+	return lease, err
+}
+
+// writing changes the lines of a plugin's journal.
+func (p *startingPlugin) writing(change func(*journal.Call)) {
+	inner := p.Host
+	p.AppendFunc = func(path string) (io.WriteCloser, error) {
+		file, err := inner.Append(path)
+		if err != nil {
+			return nil, err
+		}
+		return lines{file, change}, nil
+	}
+}
+
+// lines changes each line of a journal on its way into a file.
+type lines struct {
+	io.WriteCloser
+	change func(*journal.Call)
+}
+
+// Write implements io.Writer: b is a line.
+func (l lines) Write(b []byte) (int, error) {
+	var c journal.Call
+	if err := json.Unmarshal(b, &c); err != nil {
+		return 0, err
+	}
+	l.change(&c)
+	if _, err := l.WriteCloser.Write(append(c.AppendJSON(nil), '\n')); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
