@@ -89,6 +89,8 @@ func about(payload any) string {
 		return fmt.Sprint("object ", p.Resource, p.Name)
 	case *history.Request:
 		return "request " + p.AuditID
+	case *history.Call:
+		return "call " + p.UID
 	case *history.Envelope:
 		return "envelope " + p.UID
 	}

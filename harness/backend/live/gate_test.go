@@ -65,6 +65,8 @@ func TestGateOrdersAnInstant(t *testing.T) {
 	all := []held{
 		{at, "audit/cp-1", &history.Request{AuditID: "b"}},
 		{at, "audit/cp-1", &history.Request{AuditID: "a"}},
+		{at, "journal/cp-1/1", &history.Call{UID: "d"}},
+		{at, "journal/cp-1/1", &history.Call{UID: "c"}},
 		{at, "log/cp-1", &history.Envelope{UID: "2", Op: "encrypt"}},
 		{at, "log/cp-1", &history.Envelope{UID: "1"}},
 		{at, "log/cp-1", &history.Envelope{UID: "2", Op: "use"}},
@@ -83,6 +85,8 @@ func TestGateOrdersAnInstant(t *testing.T) {
 			switch {
 			case e.Request != nil:
 				got += e.Request.AuditID
+			case e.Call != nil:
+				got += e.Call.UID
 			case e.Envelope != nil:
 				got += e.Envelope.UID + e.Envelope.Op
 			default:
@@ -90,7 +94,7 @@ func TestGateOrdersAnInstant(t *testing.T) {
 			}
 			got += " "
 		}
-		if want := map[bool]string{true: "z a b 1 2encrypt 2use ", false: "b a 2encrypt 1 2use z "}[ordered]; got != want {
+		if want := map[bool]string{true: "z a b c d 1 2encrypt 2use ", false: "b a d c 2encrypt 1 2use z "}[ordered]; got != want {
 			t.Errorf("ordered %v: %s, expected %s", ordered, got, want)
 		}
 	}
