@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -92,9 +94,9 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
 	}
-	dir, err := os.MkdirTemp("", "v")
-	if err != nil {
-		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
+	dir, ok := ctx.Value(folder{}).(string)
+	if !ok {
+		return nil, fmt.Errorf("simulate scenario %s: expected to be called within virtual time", spec.Scenario.Name)
 	}
 	if spec.Progress == nil {
 		spec.Progress = func(string) {}
@@ -114,9 +116,14 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 }
 
 // Within implements backend.Within. In a bubble nothing may wait for a context from outside, so that one is looked at once a second.
-func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Context)) error {
+func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Context)) (err error) {
+	dir, remove, err := makeFolder()
+	if err != nil {
+		return fmt.Errorf("folder for programs: %w", err)
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	return bubble.Run(uint64(seed), func() {
-		inside, end := context.WithCancelCause(context.Background())
+		inside, end := context.WithCancelCause(context.WithValue(context.Background(), folder{}, dir))
 		defer end(nil)
 		over := make(chan struct{})
 		var watching sync.WaitGroup
@@ -136,6 +143,36 @@ func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Con
 		defer close(over)
 		f(inside)
 	})
+}
+
+// folder is the key under which a context has the folder of a bubble's programs.
+type folder struct{}
+
+// leastDescriptor is one that no process has, but for the folder.
+const leastDescriptor = 900
+
+// makeFolder makes a folder for the programs of a bubble, of which a process has one at a time. Its path is the same in all processes: programs put
+// paths into messages.
+func makeFolder() (dir string, remove func() error, err error) {
+	real, err := os.MkdirTemp("", "kmsharness-virtual-")
+	if err != nil {
+		return "", nil, err
+	}
+	opened, err := os.Open(real)
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(real))
+	}
+	defer opened.Close()
+	fd, err := unix.FcntlInt(opened.Fd(), unix.F_DUPFD_CLOEXEC, leastDescriptor)
+	if err != nil {
+		return "", nil, errors.Join(err, os.Remove(real))
+	}
+	remove = func() error { return errors.Join(unix.Close(fd), os.RemoveAll(real)) }
+	dir = fmt.Sprintf("/proc/self/fd/%d/virtual", fd)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", nil, errors.Join(err, remove())
+	}
+	return dir, remove, nil
 }
 
 // Kept returns no environments: a bubble ends with its scenario.

@@ -211,7 +211,7 @@ func (c *conn) failed(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return &net.OpError{Op: op, Net: c.local.network, Source: c.local.shown(), Addr: c.remote.shown(), Err: err}
+	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
 }
 
 // Close implements net.Conn. What was written still arrives.

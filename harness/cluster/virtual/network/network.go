@@ -119,7 +119,7 @@ func (n *Network) free(host, network string) (at addr) {
 // dial connects a machine with an address.
 func (n *Network) dial(ctx context.Context, from, network, address string) (net.Conn, error) {
 	at := addr{network, address}
-	fails := func(err error) error { return &net.OpError{Op: "dial", Net: network, Addr: at.shown(), Err: err} }
+	fails := func(err error) error { return &net.OpError{Op: "dial", Net: network, Addr: at, Err: err} }
 	limited, cancel := context.WithTimeout(ctx, DialTimeout)
 	defer cancel()
 	gaveUp := func() error {
@@ -379,14 +379,6 @@ func (a addr) key() string { return a.network + " " + a.address }
 
 // Network implements net.Addr.
 func (a addr) Network() string { return a.network }
-
-// shown is the address in messages, which programs report. The folder of sockets has another name in each run.
-func (a addr) shown() addr {
-	if a.network == "unix" {
-		a.address = filepath.Join("/run", filepath.Base(a.address))
-	}
-	return a
-}
 
 // String implements net.Addr.
 func (a addr) String() string { return a.address }
