@@ -10,7 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -36,7 +37,7 @@ func newScenarioWatchCommand() *cobra.Command {
 				return err
 			}
 			defer unlock()
-			w := watching{file: args[0], out: out, to: cmd.OutOrStdout(), backend: sim.New(sim.Options{}), clock: clock.RealClock{}}
+			w := watching{file: args[0], out: out, to: cmd.OutOrStdout(), backend: virtual.New(virtual.Options{}), clock: clock.RealClock{}}
 			return w.run(cmd.Context())
 		},
 	}
@@ -47,7 +48,7 @@ func newScenarioWatchCommand() *cobra.Command {
 type watching struct {
 	file, out string
 	to        io.Writer
-	backend   *sim.Backend
+	backend   backend.Backend
 	clock     clock.WithTicker
 }
 

@@ -128,6 +128,9 @@ func (n *Network) dial(ctx context.Context, from, network, address string) (net.
 		}
 		return fails(ctx.Err())
 	}
+	if n.alone(from) { // at once: the end of a program that is killed takes no time
+		return nil, fails(os.NewSyscallError("connect", syscall.ENETDOWN))
+	}
 	id, takes := Hash(n.seed).Text(from), latenciesConnect
 	if network == "unix" {
 		id, takes = id.Text(filepath.Base(address)), latenciesUnix // the folder has another name in each run
@@ -164,6 +167,13 @@ func (n *Network) dial(ctx context.Context, from, network, address string) (net.
 		p.reset()
 		return nil, gaveUp()
 	}
+}
+
+// alone reports whether a machine is isolated.
+func (n *Network) alone(host string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.isolated[host]
 }
 
 // find is who listens at an address, if anybody does, and the link of a machine to him: cut if it is in one of the two directions.

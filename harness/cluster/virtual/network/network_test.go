@@ -320,3 +320,23 @@ func TestPingFindsACut(t *testing.T) {
 		}
 	})
 }
+
+// What a killed program still does takes no time and reaches nobody.
+func TestIsolated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1)
+		serve(t, n, "b", "tcp", "b:1", echo)
+		sockets := n.Isolate("a")
+		began := time.Now()
+		if _, err := n.Host("a").Dial(t.Context(), "tcp", "b:1"); !errors.Is(err, syscall.ENETDOWN) {
+			t.Errorf("dial: %v", err)
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v", took)
+		}
+		if err := n.Release("a", sockets); err != nil {
+			t.Fatal(err)
+		}
+		roundTrip(t, dial(t, n, "a", "tcp", "b:1"))
+	})
+}
