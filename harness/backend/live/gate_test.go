@@ -75,9 +75,7 @@ func TestGateOrdersAnInstant(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		log := history.NewLog(nil)
 		g := newGate(log, ordered)
-		for _, h := range all {
-			g.pending = append(g.pending, h)
-		}
+		g.pending = append(g.pending, all...)
 		log.Record(at, "engine", &history.Run{})
 		g.close()
 		var got string
