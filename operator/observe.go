@@ -55,7 +55,11 @@ func (o *Operator) contents() map[config.Reference]string {
 	all := map[config.Reference]string{}
 	for _, one := range o.sources.credentialSecrets.List() {
 		s := one.(*corev1.Secret)
-		all[config.Reference{Kind: "Secret", Name: s.Name}] = config.ContentHash(s.Data)
+		data := s.Data
+		if o.Contents != nil {
+			data = o.Contents(s.ResourceVersion, data)
+		}
+		all[config.Reference{Kind: "Secret", Name: s.Name}] = config.ContentHash(data)
 	}
 	for _, one := range o.sources.credentialMaps.List() {
 		m := one.(*corev1.ConfigMap)

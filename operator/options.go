@@ -15,7 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Options of an operator. All are required but Check and Decide.
+// Options of an operator. All are required but Check, Contents and Decide.
 type Options struct {
 	REST      *rest.Config
 	Component revision.Component
@@ -34,6 +34,8 @@ type Options struct {
 	// Random makes key material.
 	Random io.Reader
 	Log    *slog.Logger
+	// Contents may change what a Secret with credentials is taken to hold; nil: it is as it is. See Decide.
+	Contents func(version string, data map[string][]byte) map[string][]byte
 	// Decide is core.Decide, unless another one is to be tried.
 	Decide func(core.Observed, core.Options, time.Time) core.Plan
 }

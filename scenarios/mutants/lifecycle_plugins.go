@@ -1,6 +1,8 @@
 package mutants
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -20,11 +22,14 @@ func lifecyclePlugins() []Mutant {
 				replace(p, func(r core.Report) []core.Action {
 					stop := core.StopPlugins{Node: r.Node}
 					for _, id := range o.Nodes[r.Node].Reporter {
-						if !plugins.Has(id) {
+						if _, runs := o.Nodes[r.Node].Plugins[id]; runs && !plugins.Has(id) {
 							stop.Plugins = append(stop.Plugins, id)
 						}
 					}
-					return []core.Action{stop, r}
+					if len(stop.Plugins) > 0 {
+						return []core.Action{stop}
+					}
+					return []core.Action{r}
 				})
 			}),
 		},
@@ -59,9 +64,11 @@ func lifecyclePlugins() []Mutant {
 				if o.Wanted.Invalid != "" || o.Wanted.Type == config.KMS {
 					return
 				}
+				drop[core.StartPlugins](p)
+				drop[core.Report](p)
 				for _, name := range nodesOf(o) {
-					for id := range o.Nodes[name].Plugins {
-						p.Actions = append(p.Actions, core.Report{Node: name}, core.StopPlugins{Node: name, Plugins: []uint64{id}})
+					if ids := slices.Sorted(maps.Keys(o.Nodes[name].Plugins)); len(ids) > 0 {
+						p.Actions = append(p.Actions, core.Report{Node: name}, core.StopPlugins{Node: name, Plugins: ids})
 					}
 				}
 			}),

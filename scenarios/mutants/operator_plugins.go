@@ -4,7 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/model"
 )
@@ -16,17 +17,17 @@ func starters() []Mutant {
 		{
 			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[3].expect"},
 			Mistake: "an image that cannot be pulled is tried again and again, and logged: the conditions say that the operator is at work",
-			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
+			Virtual: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
 		},
 		{
 			Name: "plugin-cannot-start-unsaid", Scenario: image, Caught: []string{"steps[8].expect"},
 			Mistake: "KMSPluginDegraded from reports alone: a plugin that never ran is in none, and the switch waits without a word",
-			Subject: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
+			Virtual: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
 		},
 		{
 			Name: "ends-the-old-plugin-first", Scenario: image, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a container that is deleted and created: where the new image does not start the API server has no plugin",
-			Subject: simulating(planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+			Virtual: simulating(planning(func(o core.Observed, p *core.Plan, _ time.Time) {
 				replace(p, func(s core.StartPlugins) []core.Action {
 					stop := core.StopPlugins{Node: s.Node}
 					for _, g := range s.Plugins {
@@ -44,23 +45,25 @@ func starters() []Mutant {
 		{
 			Name: "credentials-by-name", Scenario: "operator-credential-revoked", Caught: []string{"steps[7].expect"},
 			Mistake: "a Secret is the same as long as its name is: plugins go on with what was revoked, until somebody restarts them",
-			Subject: simulating(mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+			Virtual: simulating(mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
 				o.Credentials, o.Wanted.KMS = nil, o.Wanted.KMS.WithoutContent()
 			})),
 		},
 		{
-			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[1].expect"},
+			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[6].holds"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
-			Subject: hook(sim.TestHooks{CredentialVersions: true}),
+			Virtual: setUp(live.TestHooks{Contents: func(version string, _ map[string][]byte) map[string][]byte {
+				return map[string][]byte{"version": []byte(version)}
+			}}),
 		},
 	}
 }
 
 // simulating puts an operator of the model into a simulated cluster.
-func simulating(wrong func() model.Subject) func() sim.Options {
-	return func() sim.Options {
+func simulating(wrong func() model.Subject) func() virtual.Options {
+	return func() virtual.Options {
 		s := wrong()
-		return sim.Options{Cores: sim.Cores{Operate: s.Decide, Serve: s.Serve}}
+		return virtual.Options{TestHooks: live.TestHooks{Decide: s.Decide, Serve: s.Serve}}
 	}
 }
 

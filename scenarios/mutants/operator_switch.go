@@ -4,7 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -15,17 +16,17 @@ func switches() []Mutant {
 		{
 			Name: "migration-skips-an-object", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "an error in the middle of a page that is logged and not counted: one object is never written anew, and its key is removed",
-			Subject: hook(sim.TestHooks{SkipObject: func(name string) bool { return name == "data-1" }}),
+			Virtual: setUp(live.TestHooks{Skip: func(name string) bool { return name == "data-1" }}),
 		},
 		{
 			Name: "migrates-one-namespace", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "a migration with the permissions of one namespace: what the others have stays under the old key",
-			Subject: hook(sim.TestHooks{SkipObject: func(name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
+			Virtual: setUp(live.TestHooks{Skip: func(name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
 		},
 		{
 			Name: "key-removed-before-the-migration", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER", "NO-DATA-LOSS"},
 			Mistake: "the old key pruned as soon as the new one writes: nobody can read any more what nobody has written since",
-			Subject: stages(func(good []encryption.Stage) []encryption.Stage {
+			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {
 				for i := range good {
 					good[i].Migrate = false
 				}
@@ -35,9 +36,9 @@ func switches() []Mutant {
 		{
 			Name: "read-key-not-kept", Scenario: "encryption-aesgcm", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a configuration made of the newest key alone: the old one goes in the same step in which the new one begins to write",
-			Subject: stages(func(good []encryption.Stage) []encryption.Stage {
+			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {
 				for i := range good {
-					good[i].Providers = good[len(good)-1].Providers
+					good[i].Providers, good[i].Migrate = good[len(good)-1].Providers, false // nobody can read what was to be migrated
 				}
 				return good
 			}),
@@ -45,7 +46,7 @@ func switches() []Mutant {
 		{
 			Name: "writes-before-all-can-read", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the new key first at once: an API server that has reloaded writes what the others answer with an error",
-			Subject: stages(func(good []encryption.Stage) []encryption.Stage {
+			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {
 				return slices.DeleteFunc(good, func(s encryption.Stage) bool {
 					return len(good) > 2 && s.Providers.Writer() == good[0].Providers.Writer()
 				})
@@ -54,7 +55,7 @@ func switches() []Mutant {
 		{
 			Name: "migrates-too-early", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a migration that begins when the new key can be read: every object is written anew, under the old key",
-			Subject: stages(func(good []encryption.Stage) []encryption.Stage {
+			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {
 				for i := range good {
 					good[i].Migrate = i == 0
 				}
@@ -64,21 +65,26 @@ func switches() []Mutant {
 		{
 			Name: "settles-for-one-api-server", Scenario: "encryption-switched-in-the-middle", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the next revision as soon as one API server runs the last: behind a load balancer the one that was asked is rarely the slowest",
-			Subject: hook(sim.TestHooks{AwaitOne: true}),
+			Virtual: setUp(live.TestHooks{AwaitOne: true}),
 		},
 		{
 			Name: "plugins-end-first", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "plugins torn down when the administrator changes the type: what has to be written anew cannot be read",
-			Subject: hook(sim.TestHooks{PluginsEndFirst: true}),
+			Virtual: setUp(live.TestHooks{PluginsEndFirst: true}),
 		},
 		{
 			Name: "reporters-end-last", Scenario: "kms-disabled", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the order of teardown reversed: reporters see their plugins end, and report a failure that is none",
-			Subject: hook(sim.TestHooks{ReportersEndLast: true}),
+			Virtual: setUp(live.TestHooks{ReportersEndLast: true}),
 		},
 	}
 }
 
-func stages(change func(good []encryption.Stage) []encryption.Stage) func() sim.Options {
-	return hook(sim.TestHooks{Stages: change})
+func stages(change func(good []encryption.Stage) []encryption.Stage) func() virtual.Options {
+	return setUp(live.TestHooks{Stages: change})
+}
+
+// setUp is a cluster for which the harness does something wrong.
+func setUp(h live.TestHooks) func() virtual.Options {
+	return func() virtual.Options { return virtual.Options{TestHooks: h} }
 }

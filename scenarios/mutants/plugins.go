@@ -33,7 +33,7 @@ func plugins() []Mutant {
 			Mistake: "Encrypt answers with the ARN of the key and Status with its alias: kube-apiserver takes every Status for a rotation",
 		},
 		{
-			Name: "decrypt-not-permitted", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Virtual: plugin("decrypt-fails"),
+			Name: "decrypt-not-permitted", Scenario: "cluster-power-cycle", Caught: []string{"NO-DATA-LOSS"}, Virtual: updated("decrypt-fails"),
 			Mistake: "a role that may encrypt and not decrypt: all is well until the first API server restarts",
 		},
 		{

@@ -79,7 +79,7 @@ func providerPlugins() []Mutant {
 		Name: "healthy-without-a-lease", Scenario: "aws-credentials-expire", Caught: []string{"steps[3].expect"}, Virtual: plugin("healthz:text=ok"),
 		Mistake: "a Status that does not ask whether the credentials are still good: ok is what the plugin says until somebody needs a key",
 	}, {
-		Name: "policy-without-decrypt", Scenario: "uid-followed", Caught: []string{"NO-DATA-LOSS"}, Virtual: plugin("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
+		Name: "policy-without-decrypt", Scenario: "cluster-power-cycle", Caught: []string{"NO-DATA-LOSS"}, Virtual: updated("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
 		Mistake: "a Vault policy that has encrypt and not decrypt: Status says ok, and the first API server that restarts cannot read",
 	}}
 }

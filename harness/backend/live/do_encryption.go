@@ -75,6 +75,12 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 	if err := sw.beforeSwitch(ctx, to, plugins); err != nil {
 		return err
 	}
+	drop := func(n *Node) error { return n.DropPlugins(ctx, plugins) }
+	if sw.e.opts.PluginsEndFirst {
+		if err := sw.eachNode(drop); err != nil {
+			return err
+		}
+	}
 	if err := sw.stages(ctx, to); err != nil {
 		return err
 	}
@@ -83,7 +89,15 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 			return err
 		}
 	}
-	return sw.eachNode(func(n *Node) error { return n.DropPlugins(ctx, plugins) })
+	if err := sw.eachNode(drop); err != nil || len(plugins) > 0 {
+		return err
+	}
+	return sw.endReporters(ctx)
+}
+
+// endReporters ends those that run.
+func (sw *encryptionSwitch) endReporters(ctx context.Context) error {
+	return sw.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
 }
 
 // beforeSwitch ends the reporters, or starts the plugins that will be needed.
@@ -95,7 +109,10 @@ func (sw *encryptionSwitch) beforeSwitch(ctx context.Context, to encryption.List
 		if err := sw.setType(ctx, to.Writer().Type); err != nil {
 			return err
 		}
-		return sw.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
+		if sw.e.opts.ReportersEndLast {
+			return nil
+		}
+		return sw.endReporters(ctx)
 	}
 	all := slices.Clone(plugins)
 	for _, k := range sw.current().PluginIDs() {

@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // rollback replaces pods by those of another revision, one after another. None is made if one must not be.
@@ -66,14 +67,12 @@ func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, 
 		}
 		return all, err
 	}
-	b, err := op.readBeginning(ctx)
-	if err != nil {
-		return nil, err
-	}
-	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
+		newest := revision.Newest(seen.Configs).Revision
 		for _, one := range seen.Configs {
-			all[one.Revision] = b
+			b, wrong := op.beginningOf(seen, newest-one.Revision)
+			all[one.Revision], err = b, errors.Join(err, wrong)
 		}
 		return err
 	})

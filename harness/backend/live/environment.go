@@ -75,6 +75,7 @@ func (e *Environment) withParts() *Environment {
 type Options struct {
 	// SystemUnderTest are the commands that take the place of this project's own.
 	SystemUnderTest
+	TestHooks
 	// Programs finds the programs of hooks; without a plugin under test it may be nil.
 	Programs *Programs
 	// Release takes the plane back when the scenario is over; keep leaves everything running.

@@ -71,6 +71,9 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(at.writers)
 	for i, p := range all {
+		if skip := ds.e.opts.Skip; skip != nil && skip(p.name) {
+			continue
+		}
 		if at.limit != nil {
 			if err := at.limit.Wait(writing); err != nil {
 				group.Go(func() error {

@@ -216,7 +216,11 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	}
 	err = op.eachOperated(func(f *Environment) error {
 		return f.encrypting.eachNode(func(n *Node) error {
-			return errors.Join(n.Reporter().Stop(ctx), n.DropPlugins(ctx, nil))
+			var err error
+			if r := n.Reporter(); r != nil { // a node that has just come may have none yet
+				err = r.Stop(ctx)
+			}
+			return errors.Join(err, n.DropPlugins(ctx, nil))
 		})
 	})
 	op.e.controlPlane.KMS().Forget()

@@ -129,6 +129,6 @@ func (p *pods) newOperator(older bool, log *slog.Logger) (*lifecycle.Operator, e
 	opts := operated.CoreOptions(p.e.traits.Timing)
 	return lifecycle.New(lifecycle.Options{
 		REST: rest, Component: p.e.operated.revised(), Resource: p.e.operator.resource, Kind: p.e.operator.kind, Core: opts, Config: config.Options{BeforeKMS: older}, Check: operated.Check,
-		Encrypted: []string{p.e.objects.name()}, Executor: p.executor(), Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide,
+		Encrypted: []string{p.e.objects.name()}, Executor: p.executor(), Clock: clock.RealClock{}, Random: rand.Reader, Log: log, Decide: p.decide, Contents: p.e.opts.Contents,
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -53,16 +52,21 @@ func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err er
 	}
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
-		if err != nil {
-			return err
-		}
-		config, plugins := core.Serve(seen.Observed, 0)
-		b = beginning{revision: config.Revision, plugins: plugins.Plugins}
-		if b.revision > 0 {
-			b.file, err = seen.File(config.Revision)
+		if err == nil {
+			b, err = op.beginningOf(seen, 0)
 		}
 		return err
 	})
+	return b, err
+}
+
+// beginningOf is what a pod begins with that was rolled back by a number of revisions.
+func (op *operatedParts) beginningOf(seen exchange.Seen, back int) (b beginning, err error) {
+	config, plugins := op.e.opts.serve(seen.Observed, back)
+	b = beginning{revision: config.Revision, plugins: plugins.Plugins}
+	if b.revision > 0 {
+		b.file, err = seen.File(config.Revision)
+	}
 	return b, err
 }
 

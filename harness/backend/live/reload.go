@@ -19,6 +19,9 @@ const reloadMetric = "apiserver_encryption_config_controller_last_config_info{"
 // (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound. One that is down is not waited for:
 // it reads the newest file when it starts, and is asked again by whoever waits next.
 func (sw *encryptionSwitch) awaitReload(ctx context.Context, nodes []*Node) error {
+	if sw.e.opts.AwaitOne {
+		nodes = nodes[:min(1, len(nodes))]
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range nodes {
 		group.Go(func() error { return sw.awaitNode(ctx, n) })

@@ -255,9 +255,9 @@ func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []str
 	return at.write(name+".kubeconfig", text)
 }
 
-// decide is core.Decide, and leaves in the history what came of it.
+// decide decides for the operator, and leaves in the history what came of it.
 func (p *pods) decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
-	plan := core.Decide(o, opts, now)
+	plan := p.e.opts.decide(o, opts, now)
 	p.decidedOn(operated.Decision(o, plan))
 	return plan
 }

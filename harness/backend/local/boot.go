@@ -141,7 +141,7 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 
 // On is an environment for a scenario on a ground of its own, which ends with it. dir is a folder of this machine that the ground's programs
 // share; its path is short, because those of sockets must be.
-func On(ctx context.Context, on Ground, spec backend.Spec, sut live.SystemUnderTest, dir string) (*live.Environment, error) {
+func On(ctx context.Context, on Ground, spec backend.Spec, o live.Options, dir string) (*live.Environment, error) {
 	s := spec.Scenario
 	p, err := boot(ctx, on, shapeOf(s), live.KeyIDs(s), dir, false, "")
 	if err == nil {
@@ -149,7 +149,8 @@ func On(ctx context.Context, on Ground, spec backend.Spec, sut live.SystemUnderT
 	}
 	var e *live.Environment
 	if err == nil {
-		e, err = live.Begin(ctx, p, spec, live.Options{SystemUnderTest: sut, Release: func(ctx context.Context, _ *live.Environment, _ bool) error { return p.Close(ctx) }})
+		o.Release = func(ctx context.Context, _ *live.Environment, _ bool) error { return p.Close(ctx) }
+		e, err = live.Begin(ctx, p, spec, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))

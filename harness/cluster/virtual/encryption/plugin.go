@@ -219,15 +219,16 @@ func (p *plugin) free(now time.Time) (busy <-chan struct{}, until time.Time) {
 	if p.busy != nil {
 		return p.busy, now
 	}
-	interval := probeInterval
-	if p.primed.IsZero() || now.Before(p.primed.Add(retryInterval)) { // the second loop has not noticed yet
-		interval = retryInterval
+	// Any tick may have been one at which a loop began to probe more often, without a call: kube-apiserver answers a loop with the failure of a health
+	// check of the last seconds.
+	next := func(since time.Time) time.Time {
+		return since.Add(max((now.Sub(since) + retryInterval - 1).Truncate(retryInterval), retryInterval))
 	}
-	until = p.loaded.Add((now.Sub(p.loaded) + interval - 1).Truncate(interval))
+	until = next(p.loaded)
 	for _, c := range p.loops {
 		for _, t := range []time.Time{c.began, c.ended} {
-			if next := t.Add(retryInterval); !next.Before(now) && next.Before(until) {
-				until = next
+			if !t.IsZero() && next(t).Before(until) {
+				until = next(t)
 			}
 		}
 	}
