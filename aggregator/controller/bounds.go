@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -33,10 +34,10 @@ const (
 
 // newServer is a server that holds no connection for a client that does not report.
 func (s *reportServer) newServer() *grpc.Server {
-	return grpc.NewServer(grpc.Creds(loggedTLS{credentials.NewTLS(s.c.Streaming.TLS), s.c.Log}), grpc.WaitForHandlers(true),
+	return grpc.NewServer(append(slices.Clone(s.c.Streaming.Server), grpc.Creds(loggedTLS{credentials.NewTLS(s.c.Streaming.TLS), s.c.Log}), grpc.WaitForHandlers(true),
 		grpc.MaxRecvMsgSize(maxReportBytes), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(maxStreams), grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: pingAfter, Timeout: pingTimeout, MaxConnectionIdle: idleTimeout}),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPing}))
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: clientPing}))...)
 }
 
 // loggedTLS is TLS that logs who is refused.

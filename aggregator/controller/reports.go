@@ -35,6 +35,8 @@ type Streaming struct {
 	TLS *tls.Config
 	// Form in which reports are written to the operator's CR.
 	Form publish.Form
+	// Server are further options of the server. Aggregators that are wrong on purpose intercept streams with them; see scenarios/mutants.
+	Server []grpc.ServerOption
 }
 
 // reportServer serves the streams of reporters. A replica that does not lead refuses them.

@@ -34,6 +34,11 @@ type Options struct {
 	Timing contract.Timing
 	Log    *slog.Logger
 	Now    func() time.Time
+
+	// Dial are further options of a connection, and Stood is called when a new stream stands; nil for (*Outbox).Stood. Reporters that are wrong on
+	// purpose have others; see scenarios/mutants.
+	Dial  []grpc.DialOption
+	Stood func(*Outbox)
 }
 
 // Publisher sends the reports of one node, over a connection that carries nothing else (docs/contract.md, "Streaming"). Run keeps the stream up; Apply and Ready may be called meanwhile.
@@ -53,9 +58,15 @@ type Publisher struct {
 
 // New makes a publisher. Nothing is sent before Run.
 func New(o Options) *Publisher {
+	if o.Stood == nil {
+		o.Stood = (*Outbox).Stood
+	}
 	return &Publisher{o: o, outbox: Outbox{KeyIDs: o.KeyIDs, Timing: o.Timing}, wake: make(chan struct{}, 1), hangUp: make(chan struct{}, 1),
 		stood: make(chan struct{}), why: errors.New("none was begun yet")}
 }
+
+// Configure changes the options. It is called before Run.
+func (p *Publisher) Configure(change func(*Options)) { change(&p.o) }
 
 // Ready returns once the first stream stands: nothing is probed before.
 func (p *Publisher) Ready(ctx context.Context) error {
@@ -161,7 +172,7 @@ func (p *Publisher) stream(ctx context.Context, address string) error {
 	if !p.o.Host.Alone() { // gRPC's own dialer otherwise
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return p.o.Host.Dial(ctx, "tcp", address) }))
 	}
-	conn, err := grpc.NewClient("passthrough:///"+address, options...)
+	conn, err := grpc.NewClient("passthrough:///"+address, append(options, p.o.Dial...)...)
 	if err != nil {
 		return fmt.Errorf("dial aggregator %s: %w", address, err)
 	}
@@ -241,7 +252,7 @@ func (p *Publisher) stand() {
 	}
 	p.mu.Lock()
 	p.why = nil
-	p.outbox.Stood()
+	p.o.Stood(&p.outbox)
 	p.mu.Unlock()
 	p.once.Do(func() { close(p.stood) })
 	p.o.Log.Info("the stream to the aggregator stands")

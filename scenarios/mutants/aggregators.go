@@ -22,13 +22,18 @@ type startingAggregator struct {
 	host.Host
 	args      []string
 	configure []command.Configure
+	ctx       context.Context // until its end
+	besides   sync.WaitGroup  // what runs beside it
 }
 
 // aggregatesBy is aggregators that are changed before they run, at each start anew.
 func aggregatesBy(change func(*startingAggregator)) func() virtual.Options {
 	return func() virtual.Options {
 		return replacing(aggregatorProgram, func(ctx context.Context, h host.Host, args []string, _, stderr io.Writer) int {
-			a := &startingAggregator{Host: h, args: args}
+			ctx, end := context.WithCancel(ctx)
+			a := &startingAggregator{Host: h, args: args, ctx: ctx}
+			defer a.besides.Wait()
+			defer end()
 			change(a)
 			return command.Main(ctx, a.Host, a.args, stderr, a.configure...)
 		})

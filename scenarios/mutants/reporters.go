@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
@@ -31,7 +32,8 @@ type startingReporter struct {
 	host.Host
 	options.Options
 	changes []reporter.Change
-	ends    []func() // called at its end
+	ends    []func()                    // called at its end
+	besides []func(ctx context.Context) // run beside it
 }
 
 // reporting is reporters that are changed before they run.
@@ -48,6 +50,13 @@ func reporting(change func(*startingReporter) error) func() virtual.Options {
 			}
 			for _, end := range r.ends {
 				defer end()
+			}
+			var running sync.WaitGroup
+			defer running.Wait()
+			ctx, end := context.WithCancel(ctx)
+			defer end()
+			for _, run := range r.besides {
+				running.Go(func() { run(ctx) })
 			}
 			log := reporter.NewLogger(stderr, o.LogFormat, o.Verbosity)
 			return entry.Exit(stderr, reporterProgram, entry.ExitFailed, reporter.Run(ctx, r.Host, r.Options, log, r.changes...))
