@@ -85,7 +85,7 @@ nightly: ## everything that the gate leaves out, with one summary: make nightly 
 e2e: build ## run the catalogue: make e2e [BACKEND=auto|local|kind|sim] [CONTRACT=conditions|healthreports|both] [PUBLISH=ssa|stream] [LABELS=…] [PROCS=…] [TIME=…] [OUT=…]
 	@bin/kmsharness e2e --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --publish=$(call quoted,$(PUBLISH)) --labels=$(call quoted,$(LABELS)) $(if $(TIME),--time=$(call quoted,$(TIME))) $(if $(PROCS),--procs=$(call quoted,$(PROCS))) --out=$(call quoted,$(OUT))
 
-mutants: $(if $(filter sim virtual,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|virtual|sim|plugin|local] [CONTRACT=…]; verdicts go to _mutants
+mutants: $(if $(filter sim,$(BACKEND)),,build) ## run subjects that are wrong on purpose, each of which must be caught: make mutants [BACKEND=auto|sim|plugin|local] [CONTRACT=…]; verdicts go to _mutants
 	@mkdir -p bin
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
 	@KMSHARNESS_BIN='$(CURDIR)/bin' bin/mutants --backend=$(call quoted,$(BACKEND)) --contract=$(call quoted,$(CONTRACT)) --programs=bin --out=_mutants
