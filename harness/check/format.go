@@ -25,12 +25,15 @@ func format() Invariant {
 
 func judgeFormat(v *Facts) (f Finding) {
 	for _, node := range v.objects.reportingNodes() {
-		transition := ""
+		transition, others := "", ""
 		for _, c := range v.objects.reports[node] {
 			if c.rep == nil || c.rep.cond == nil {
 				transition = ""
 			}
 			if c.rep == nil || c.rep.foreign {
+				if c.rep != nil && c.rep.cond != nil { // a reporter that starts keeps what it finds
+					others = c.rep.cond.LastTransitionTime
+				}
 				continue
 			}
 			f.JudgedAt(c.at, c.at)
@@ -39,10 +42,10 @@ func judgeFormat(v *Facts) (f Finding) {
 			}
 			if cond := c.rep.cond; cond != nil {
 				judgeCondition(cond, bad)
-				if transition != "" && cond.LastTransitionTime != transition && !mayNotRead(v, node, c.at) {
+				if transition != "" && cond.LastTransitionTime != transition && cond.LastTransitionTime != others && !mayNotRead(v, node, c.at) {
 					bad("lastTransitionTime moved from "+transition+" to "+quoted(cond.LastTransitionTime), "constant while the entry stands")
 				}
-				transition = cond.LastTransitionTime
+				transition, others = cond.LastTransitionTime, ""
 			}
 			for _, t := range c.rep.typed {
 				judgeTyped(t, bad)
