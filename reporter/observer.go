@@ -21,7 +21,7 @@ type Observer struct {
 	metrics *metrics.Metrics
 	last    map[string]contract.Entry // by keyID
 	outcome publish.Outcome           // of the last write
-	tick    atomic.Int64              // begin of the last tick, Unix nanoseconds
+	tick    atomic.Pointer[time.Time] // begin of the last tick, with its monotonic reading: a clock that is set is no sign of life or death
 }
 
 // NewObserver logs to log and counts in m.
@@ -30,12 +30,12 @@ func NewObserver(log *slog.Logger, m *metrics.Metrics) *Observer {
 }
 
 // TickBegan notes that the loop is alive.
-func (o *Observer) TickBegan(now time.Time) { o.tick.Store(now.UnixNano()) }
+func (o *Observer) TickBegan(now time.Time) { o.tick.Store(&now) }
 
 // Alive says whether a tick began within the last limit, or none was due yet.
 func (o *Observer) Alive(now time.Time, limit time.Duration) bool {
 	tick := o.tick.Load()
-	return tick == 0 || now.Sub(time.Unix(0, tick)) <= limit
+	return tick == nil || now.Sub(*tick) <= limit
 }
 
 // Probed notes one probe and what it means.

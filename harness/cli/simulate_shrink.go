@@ -69,7 +69,7 @@ func backendFlag(cmd *cobra.Command, name *string) {
 
 func checkSimulator(name string) error {
 	if name != sim.Name && name != virtual.Name {
-		return usage("--backend %q: expected %s", name, sim.Name)
+		return usage("--backend %q: expected %s or %s", name, sim.Name, virtual.Name)
 	}
 	return nil
 }

@@ -111,18 +111,18 @@ func (o Options) own() (out own, err error) {
 }
 
 func (o own) simulate() simulate {
-	var room []history.Event
-	return func(ctx context.Context, seed int64) (Seed, error) { return o.one(ctx, seed, &room) }
+	var buffer []history.Event
+	return func(ctx context.Context, seed int64) (Seed, error) { return o.one(ctx, seed, &buffer) }
 }
 
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
-func (o own) one(ctx context.Context, seed int64, room *[]history.Event) (Seed, error) {
+func (o own) one(ctx context.Context, seed int64, buffer *[]history.Event) (Seed, error) {
 	s, err := o.parser.Parse(o.file(seed), o.Plan.Draw(seed))
 	if err != nil {
 		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
 	}
 	out := Seed{Seed: seed}
-	x := engine.Execution{Buffer: room, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
+	x := engine.Execution{Buffer: buffer, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
 		Reproduce: o.reproduce(seed)}}
 	sum := sha256.New()

@@ -32,8 +32,8 @@ import (
 // frontProxy is the name by which aggregated API servers know a kube-apiserver that passes requests on.
 const frontProxy = "kmsharness-front-proxy"
 
-// aggregation is what kube-apiservers show aggregated API servers. Its authority is for that alone: whoever has a certificate of it is believed
-// whatever user he names.
+// aggregation is what kube-apiservers show aggregated API servers. Its authority signs nothing else, because the owner of one of its
+// certificates can act as any user.
 type aggregation struct {
 	authority controlplane.Authority
 	shown     rest.TLSClientConfig // certificate and key
@@ -246,7 +246,7 @@ func (p *proxy) ask(ctx context.Context, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// condition is the one of an APIService that says whether it is available, and where among all it is; below 0: there is none.
+// condition returns the condition Available of an APIService and its index among the conditions, which is below 0 if there is none.
 func condition(o *unstructured.Unstructured) (is map[string]any, at int) {
 	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for i, one := range all {

@@ -40,7 +40,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := c.next.RoundTrip(r)
 	if err != nil {
-		_ = pause(r.Context(), id) // what failed is told anyway
+		_ = pause(r.Context(), id) // the error of the request is returned in any case
 		return nil, lost(err)
 	}
 	response.Body = &answer{ReadCloser: response.Body, ctx: r.Context(), id: id}
