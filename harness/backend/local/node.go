@@ -161,20 +161,30 @@ func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
 	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}
 }
 
-// AddNode implements live.ControlPlane.
+// AddNode implements live.ControlPlane. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
 		return nil, err
 	}
+	if err := p.serve(ctx, name); err != nil {
+		return nil, errors.Join(err, p.RemoveNode(context.WithoutCancel(ctx), n))
+	}
+	return n, nil
+}
+
+// serve starts the API server of a node that is added, and puts it behind the load balancer when it is ready.
+func (p *controlPlane) serve(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
+	defer cancel()
 	server, err := p.cp.Server(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := server.Start(ctx, controlplane.Ready); err != nil {
-		return nil, err
+		return err
 	}
-	return n, p.lb.Add(name, server.FrontAddr())
+	return p.lb.Add(name, server.FrontAddr())
 }
 
 // Isolate implements live.ControlPlane.
