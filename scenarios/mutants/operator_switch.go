@@ -16,12 +16,12 @@ func switches() []Mutant {
 		{
 			Name: "migration-skips-an-object", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "an error in the middle of a page that is logged and not counted: one object is never written anew, and its key is removed",
-			Virtual: setUp(live.TestHooks{Skip: func(name string) bool { return name == "data-1" }}),
+			Virtual: setUp(live.TestHooks{Skip: func(_, name string) bool { return name == "data-1" }}),
 		},
 		{
 			Name: "migrates-one-namespace", Scenario: roundTrip, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "a migration with the permissions of one namespace: what the others have stays under the old key",
-			Virtual: setUp(live.TestHooks{Skip: func(name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
+			Virtual: setUp(live.TestHooks{Skip: func(_, name string) bool { return strings.HasPrefix(name, "encryption-key-") }}),
 		},
 		{
 			Name: "key-removed-before-the-migration", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER", "NO-DATA-LOSS"},

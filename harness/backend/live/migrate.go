@@ -71,7 +71,7 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(at.writers)
 	for i, p := range all {
-		if skip := ds.e.opts.Skip; skip != nil && skip(p.name) {
+		if skip := ds.e.opts.Skip; skip != nil && skip(ds.e.apiServer, p.name) {
 			continue
 		}
 		if at.limit != nil {

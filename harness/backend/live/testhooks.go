@@ -19,8 +19,8 @@ type TestHooks struct {
 	Serve func(o core.Observed, back int) (revision.Config, revision.PluginConfig)
 	// Stages takes the place of the stages of a switch without an operator.
 	Stages func(good []encryption.Stage) []encryption.Stage
-	// Skip keeps an object of a name from being migrated.
-	Skip func(name string) bool
+	// Skip keeps an object of a name from being migrated, of an aggregated API server or (empty) of kube-apiserver.
+	Skip func(apiServer, name string) bool
 	// AwaitOne is content when the first API server has loaded a stage.
 	AwaitOne bool
 	// PluginsEndFirst ends the plugins that a switch makes superfluous before it begins, ReportersEndLast the reporters after them.
