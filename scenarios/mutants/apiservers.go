@@ -1,49 +1,86 @@
 package mutants
 
 import (
+	"path/filepath"
+	"slices"
+	"strings"
+
 	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // What only a cluster with several API servers that encrypt can have wrong. Each mistake was made by somebody who had kube-apiserver in mind.
 
-// aggregatedReporters are reporters of further API servers that take something of kube-apiserver for theirs.
+// aggregatedReporters are reporters of aggregated API servers that take something of kube-apiserver for theirs.
 func aggregatedReporters() []Mutant {
 	return []Mutant{
 		{
 			Name: "operator-of-the-default", Scenario: "apiservers-oauth-killed", Caught: []string{"TRUTHFUL-PROBE", "before.expect"},
 			Mistake: "the sidecar of oauth-apiserver without --operator: its reports stand in the CR of kube-apiserver, in the place of that one's",
-			Subject: configured(history.RoleReporter, history.OAuthAPIServer, history.KubeAPIServer),
+			Virtual: reporting(func(r *startingReporter) error {
+				if r.Operator == publish.Authentication {
+					r.Operator = publish.KubeAPIServer
+				}
+				return nil
+			}),
 		},
 		{
 			Name: "sockets-of-the-static-pod", Scenario: "apiservers-plugin-hangs", Caught: []string{"TRUTHFUL-PROBE", "steps[1].expect"},
 			Mistake: "the host's folder of sockets mounted in place of the pod's own: all API servers of a node report the plugins of one",
-			Subject: hook(sim.TestHooks{ForeignSockets: true}),
+			Virtual: reporting(func(r *startingReporter) error {
+				for i, p := range r.Plugins {
+					r.Plugins[i].Socket = ofStaticPod(p.Socket)
+				}
+				return nil
+			}),
 		},
 	}
 }
 
-// aggregatedAggregators are aggregators of further API servers that read the wrong reports.
+// ofStaticPod is the socket of kube-apiserver's plugin of the same name on the same node: an aggregated API server has its sockets in a folder of its
+// name, beside those of the nodes.
+func ofStaticPod(socket string) string {
+	own, name := filepath.Split(socket)
+	pods, node := filepath.Split(filepath.Clean(own))
+	all, apiServer := filepath.Split(filepath.Clean(pods))
+	if !slices.Contains(scenario.APIServers(), apiServer) {
+		return socket
+	}
+	return filepath.Join(all, node, name)
+}
+
+// aggregatedAggregators are aggregators of aggregated API servers that read the wrong reports.
 func aggregatedAggregators() []Mutant {
 	return []Mutant{{
 		Name: "rolls-up-another-operator", Scenario: "apiservers-plugin-hangs", Caught: []string{"ROLLUP-TRUTH", "before.expect"},
 		Mistake: "a controller copied from one operator to the other with the name of its CR: what fails at openshift-apiserver nobody rolls up",
-		Subject: configured(history.RoleAggregator, history.OpenShiftAPIServer, history.OAuthAPIServer),
+		Virtual: aggregatesBy(func(a *startingAggregator) {
+			if slices.Contains(a.args, operatorFlag(history.OpenShiftAPIServer)) {
+				a.args = append(slices.Clone(a.args), operatorFlag(history.OAuthAPIServer))
+			}
+		}),
 	}}
 }
 
-// aggregatedPlugins are plugins of further API servers with kube-apiserver's key.
+// operatorFlag is how an aggregator is started whose reports are of an API server.
+func operatorFlag(apiServer string) string { return "--operator=" + scenario.OperatorOf(apiServer) }
+
+// aggregatedPlugins are plugins of aggregated API servers with kube-apiserver's key.
 func aggregatedPlugins() []Mutant {
 	return []Mutant{{
 		Name: "one-key-for-all", Scenario: "apiservers-encrypted", Caught: []string{"steps[3].expect"},
 		Mistake: "one configuration for the plugins of all API servers: whoever may decrypt with the key of one reads the data of all",
-		Subject: hook(sim.TestHooks{Key: func(_, good string) string {
-			if of := apiservers.OfKey(good); of != "" {
-				return good[len(of)+1:]
+		Virtual: pluginsBy(func(p *startingPlugin) {
+			p.args = slices.Clone(p.args)
+			for i, arg := range p.args {
+				if key, is := strings.CutPrefix(arg, "--key="); is && apiservers.OfKey(key) != "" {
+					p.args[i] = "--key=" + strings.TrimPrefix(key, apiservers.OfKey(key)+".")
+				}
 			}
-			return good
-		}}),
+		}),
 	}}
 }
 
@@ -52,16 +89,6 @@ func aggregatedSwitches() []Mutant {
 	return []Mutant{{
 		Name: "aggregated-data-not-migrated", Scenario: "apiservers-encryption-switched", Caught: []string{"NO-DATA-LOSS", "steps[2].expect"},
 		Mistake: "a migration of secrets and configmaps: what an aggregated API server keeps stays under the old key, which is then removed",
-		Subject: hook(sim.TestHooks{Unmigrated: func(apiServer string) bool { return apiServer == history.OAuthAPIServer }}),
+		Virtual: setUp(live.TestHooks{Skip: func(apiServer, _ string) bool { return apiServer == history.OAuthAPIServer }}),
 	}}
-}
-
-// configured is a subject in which those of a role at one API server are told the operator of another.
-func configured(role, at, other string) func() sim.Options {
-	return hook(sim.TestHooks{Operator: func(r, apiServer string) string {
-		if r == role && apiServer == at {
-			return other
-		}
-		return apiServer
-	}})
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
@@ -22,13 +21,7 @@ func TestManagerNames(t *testing.T) {
 		options := trial.Options{Scenarios: inForm(t, form), Out: t.TempDir()}
 		for _, s := range []string{"reporter-may-write-its-own-entry-only", "service-token-speaks-for-its-node", "reporter-may-not-fill-the-cr"} {
 			for what, name := range names {
-				good := mutants.Mutant{Name: s + " " + what, Scenario: s, Subject: func() sim.Options {
-					return sim.Options{TestHooks: sim.TestHooks{Send: func(o *sim.Outgoing) {
-						if o.Node != "" && o.Verb == "patch" {
-							o.FieldManager = name(o.Node)
-						}
-					}}}
-				}}
+				good := mutants.Mutant{Name: s + " " + what, Scenario: s, Virtual: mutants.Managed(name)}
 				t.Run(form+"/"+good.Name, func(t *testing.T) {
 					if o := trial.Run(t.Context(), good, options); o.Result.Status != result.Passed || len(o.Result.Failures) > 0 {
 						t.Error(o.Result.Text())

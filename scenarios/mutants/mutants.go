@@ -1,7 +1,7 @@
 // Package mutants lists subjects that are wrong on purpose, and what must catch each: the test of the tester. A change
 // to the harness that lets one of them pass has blinded it.
 //
-// Most are a few lines over the good cores and run in the simulator. What only real adapters can get wrong runs as a process: those
+// Most are a program of this project with one thing changed, and run in virtual time (sim). What only processes can get wrong runs as one: those
 // mistakes are in cmd/. A broken plugin needs no program of its own, because the fake plugin takes faults from its command line.
 // How they are run and judged is in mutants/trial. `make mutants` runs them all.
 package mutants
@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/operator/model"
 )
@@ -58,8 +57,6 @@ type Mutant struct {
 
 	// Virtual makes it for one run of the virtual control plane; nil for all others.
 	Virtual func() virtual.Options
-	// Subject makes it for one run of the simulator; nil for all others.
-	Subject func() sim.Options
 	// Wrong makes an operator for one run of the model; nil for all others.
 	Wrong func() model.Subject
 	// Program is below cmd/; empty for a plugin. Args are its arguments, with the placeholders of a command template,
@@ -79,19 +76,17 @@ func (m Mutant) Cause() string {
 	return m.Caught[0]
 }
 
-// Simulated reports whether it runs in virtual time: in the simulator, or on the virtual control plane.
-func (m Mutant) Simulated() bool { return m.Subject != nil || m.Virtual != nil }
+// Simulated reports whether it runs in virtual time, on a control plane in memory.
+func (m Mutant) Simulated() bool { return m.Virtual != nil }
 
 // Modelled says whether it runs in the model of a cluster.
 func (m Mutant) Modelled() bool { return m.Wrong != nil }
 
-// Backend is where it runs: sim, twin, model or local.
+// Backend is where it runs: sim, model or local.
 func (m Mutant) Backend() string {
 	switch {
-	case m.Virtual != nil:
-		return virtual.Name
 	case m.Simulated():
-		return sim.Name
+		return virtual.Name
 	case m.Modelled():
 		return "model"
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/local"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -114,11 +113,8 @@ func TestEveryLawCanFail(t *testing.T) {
 
 // lacks is what its backend cannot do of the scenario, or does not have of the mutant.
 func lacks(t *testing.T, m mutants.Mutant, s *scenario.Scenario) []string {
-	if m.Virtual != nil {
-		return virtual.New(m.Virtual()).Unsupported(s)
-	}
 	if m.Simulated() {
-		return sim.New(m.Subject()).Unsupported(s)
+		return virtual.New(m.Virtual()).Unsupported(s)
 	}
 	dir := t.TempDir()
 	if m.Program != "" {

@@ -4,14 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
-
-// hook is a subject whose cores are good.
-func hook(s sim.TestHooks) func() sim.Options {
-	return func() sim.Options { return sim.Options{TestHooks: s} }
-}
 
 // object is an object as JSON.
 type object = map[string]any

@@ -13,8 +13,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -115,15 +113,10 @@ func execute(ctx context.Context, m mutants.Mutant, o Options) (r result.Result,
 }
 
 func subject(m mutants.Mutant, programs string) (backend.Backend, error) {
-	switch {
-	case m.Virtual != nil:
+	if m.Simulated() {
 		return virtual.New(m.Virtual()), nil
-	case !m.Simulated():
-		return local.New(m.Options(programs))
 	}
-	options := m.Subject()
-	options.SSA = store.Model
-	return sim.New(options), nil
+	return local.New(m.Options(programs))
 }
 
 // judge demands a failure that names everything that should have caught it, when it was, and how to see it again.

@@ -2,17 +2,31 @@ package trial_test
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
+
+func good() virtual.Options { return virtual.Options{} }
+
+// idle is an aggregator that does nothing.
+func idle() virtual.Options {
+	programs := virtual.Programs()
+	programs["kms-health-aggregator"] = func(ctx context.Context, _ host.Host, _ []string, _, _ io.Writer) int {
+		<-ctx.Done()
+		return 0
+	}
+	return virtual.Options{Programs: programs}
+}
 
 // What an earlier trial left is gone, so that nothing is in the way of a first try that is kept.
 func TestTrialBeginsInAnEmptyFolder(t *testing.T) {
@@ -25,7 +39,7 @@ func TestTrialBeginsInAnEmptyFolder(t *testing.T) {
 	if err := os.MkdirAll(old, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	trial.Run(t.Context(), mutants.Mutant{Name: "good", Subject: func() sim.Options { return sim.Options{} }, Scenario: "steady-state"}, trial.Options{Scenarios: all, Out: out})
+	trial.Run(t.Context(), mutants.Mutant{Name: "good", Virtual: good, Scenario: "steady-state"}, trial.Options{Scenarios: all, Out: out})
 	if _, err := os.Stat(old); !os.IsNotExist(err) {
 		t.Errorf("%s: %v, expected it to be gone", old, err)
 	}
@@ -37,27 +51,19 @@ func TestSurvivors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := func() sim.Options { return sim.Options{} }
-	unhealthy := func() sim.Options {
-		f, err := fault.ParseFlag("healthz:text=no")
-		if err != nil {
-			t.Error(err)
-		}
-		return sim.Options{TestHooks: sim.TestHooks{Faults: []fault.Fault{f}}}
-	}
-	broken := func() sim.Options { return sim.Options{TestHooks: sim.TestHooks{Faults: make([]fault.Fault, 1)}} }
+	broken := func() virtual.Options { return virtual.Options{PluginArgs: []string{"--fault=of-no-kind"}} }
 	var outcomes []trial.Outcome
 	for _, c := range []struct {
 		mutant   mutants.Mutant
 		survived string // a part of why; empty if killed
 	}{
-		{mutants.Mutant{Name: "killed", Subject: unhealthy, Scenario: "steady-state", Caught: []string{"before.expect"}}, ""},
-		{mutants.Mutant{Name: "good", Subject: good, Scenario: "steady-state", Caught: []string{"before.expect"}}, "the run is passed"},
-		{mutants.Mutant{Name: "by-another", Subject: unhealthy, Scenario: "steady-state", Caught: []string{"FORMAT"}}, "expected FORMAT to fail"},
-		{mutants.Mutant{Name: "by-half", Subject: unhealthy, Scenario: "steady-state", Caught: []string{"before.expect", "FORMAT"}}, "expected before.expect, FORMAT to fail"},
-		{mutants.Mutant{Name: "by-nothing", Subject: unhealthy, Scenario: "steady-state"}, "to fail"},
-		{mutants.Mutant{Name: "no-run", Subject: broken, Scenario: "steady-state", Caught: []string{"before.expect"}}, "could not run"},
-		{mutants.Mutant{Name: "no-scenario", Subject: good, Scenario: "none-of-this-name"}, "there is no scenario none-of-this-name"},
+		{mutants.Mutant{Name: "killed", Virtual: idle, Scenario: "steady-state", Caught: []string{"ROLLUP-TRUTH"}}, ""},
+		{mutants.Mutant{Name: "good", Virtual: good, Scenario: "steady-state", Caught: []string{"ROLLUP-TRUTH"}}, "the run is passed"},
+		{mutants.Mutant{Name: "by-another", Virtual: idle, Scenario: "steady-state", Caught: []string{"FORMAT"}}, "expected FORMAT to fail"},
+		{mutants.Mutant{Name: "by-half", Virtual: idle, Scenario: "steady-state", Caught: []string{"ROLLUP-TRUTH", "FORMAT"}}, "expected ROLLUP-TRUTH, FORMAT to fail"},
+		{mutants.Mutant{Name: "by-nothing", Virtual: idle, Scenario: "steady-state"}, "to fail"},
+		{mutants.Mutant{Name: "no-run", Virtual: broken, Scenario: "steady-state", Caught: []string{"ROLLUP-TRUTH"}}, "could not run"},
+		{mutants.Mutant{Name: "no-scenario", Virtual: good, Scenario: "none-of-this-name"}, "there is no scenario none-of-this-name"},
 	} {
 		o := trial.Run(t.Context(), c.mutant, trial.Options{Scenarios: all, Out: t.TempDir()})
 		if o.Killed() != (c.survived == "") || !strings.Contains(o.Survived, c.survived) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/coverage"
@@ -116,7 +115,7 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
-		wanted := backend == "auto" || backend == m.Backend() || backend == virtual.Name && (m.Modelled() || m.Backend() == sim.Name)
+		wanted := backend == "auto" || backend == m.Backend() || backend == virtual.Name && m.Modelled()
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}
