@@ -8,8 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -49,7 +48,7 @@ func TestAuthoringGuide(t *testing.T) {
 			t.Errorf("the guide's %s: %v", name, err)
 			continue
 		}
-		b := sim.New(sim.Options{SSA: store.Model})
+		b := virtual.New(virtual.Options{})
 		if len(b.Unsupported(s)) > 0 {
 			continue // shown for another backend
 		}

@@ -10,7 +10,8 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -78,7 +79,7 @@ func simulated(t *testing.T, all []*scenario.Scenario, name string) []history.Ev
 		if s.Name != name {
 			continue
 		}
-		b := sim.New(sim.Options{Timing: sim.ProductionTiming()})
+		b := virtual.New(virtual.Options{Timing: contract.DefaultTiming()})
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Artifacts: engine.ArtifactsNever, Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1}})
 		if r.Status != result.Passed {

@@ -11,5 +11,5 @@
 //		}
 //	}
 //
-// Package aggregator/controller drives it with client-go, and the simulator in virtual time.
+// Package aggregator/controller drives it with client-go.
 package reconcile

@@ -4,7 +4,6 @@
 #   STAGES      the stages to run, separated by spaces (default: all). The result of each is kept in OUT, so that several runs on one
 #               commit complete one table, which shows what none of them has judged.
 #   OUT         the folder of all output (_nightly)
-#   SEEDS       seeds to simulate, with an operator and without (10000)
 #   FUZZTIME    how long each fuzz target runs (60s)
 #   TIME_LIMIT  seconds for everything (41400)
 set -uo pipefail
@@ -17,8 +16,8 @@ export OUT=${OUT:-_nightly}
 STATE=$OUT/$(git rev-parse HEAD)
 mkdir -p "$STATE"
 asked=${STAGES:-}
-seeds="simulate --seeds 1-${SEEDS:-10000}"
-simulated() { bin/kmsharness $seeds --out "$OUT/$1" "${@:2}"; }
+# simulated draws so many seeds. Two cores judge those of all stages in 90 minutes.
+simulated() { bin/kmsharness simulate --seeds "1-$2" --out "$OUT/$1" "${@:3}"; }
 
 # aggregators repeats what restarts an aggregator: whether a leader hands over in time depends on when it is asked to.
 aggregators() { bin/kmsharness run scenarios/catalogue/aggregator-{asked-to-leave,handed-over,restarted}.yaml --backend local --repeat 10 --out "$OUT"/aggregators; }
@@ -32,7 +31,6 @@ leftovers() {
     ci/leftovers.sh bin/kmsharness run scenarios/catalogue/sno-plugin-hangs.yaml --backend kind --out "$OUT"/leftovers-kind
 }
 export -f simulated aggregators providers leftovers
-export seeds
 
 # What needs clusters needs an engine, which an earlier run has stopped again.
 for name in kind kind-stream providers leftovers; do ! wanted "$name" || STAGES="${STAGES:+$STAGES engine node-image}"; done
@@ -55,9 +53,9 @@ stage mutants 3600 make mutants CONTRACT=both
 stage variants 3600 env KMSHARNESS_VARIANTS=1 go test -count=1 -timeout 60m -run 'TestVariantsConform|TestEachCapabilityOff' ./scenarios/mutants/kmsplugin
 stage confirm 3600 make confirm
 stage readme 5400 make readme CHECK=1
-stage seeds 3600 bash -c 'simulated seeds --hours 1'
-stage operator-seeds 5400 bash -c 'simulated operator-seeds --operator'
-stage stream-seeds 3600 bash -c 'simulated stream-seeds --publish stream'
+stage seeds 3600 bash -c 'simulated seeds 400 --hours 1'
+stage operator-seeds 5400 bash -c 'simulated operator-seeds 1000 --operator'
+stage stream-seeds 3600 bash -c 'simulated stream-seeds 2000 --publish stream'
 stage fuzz 7200 make fuzz FUZZTIME="${FUZZTIME:-60s}"
 stage large 3600 make large
 stage bench 3600 make bench

@@ -1,11 +1,11 @@
 // Command golden computes verdicts that a refactoring must not change, and compares them with those on record: of simulated seeds, of the
 // catalogue and the mutants on sim, and of histories that were saved.
 //
-//	make golden            compare, of the seeds so many as SEEDS says (500)
+//	make golden            compare, of the seeds so many as SEEDS says (200)
 //	make golden UPDATE=1   write them again; the commit says why
 //
 // A line has the status of one history, scenario, mutant or seed, and the ids of what failed in it; of a mutant, of what must. Wording, counts
-// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together, fifty on a line.
+// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together, ten on a line.
 package main
 
 import (
@@ -48,7 +48,7 @@ func compare() {
 	folder := flag.String("folder", "ci/golden", "has golden.txt, and in histories/ what was saved")
 	update := flag.Bool("update", false, "write golden.txt again")
 	seeds := flag.Int("seeds", allSeeds, "so many of each kind; those on record beyond them are left out, as is the typed form where it makes no difference")
-	share := flag.String("share", "", "print the results of a share of the mutants in virtual time, N/OF/FORM, which this program asks itself")
+	share := flag.String("share", "", "print the results of a share of the mutants, N/OF/FORM, which this program asks itself")
 	flag.Parse()
 	if *share != "" {
 		bubble.Main(func() { os.Exit(printShare(context.Background(), *share)) })
@@ -120,8 +120,8 @@ func Differences(want, got []string) (out []string) {
 
 // allSeeds of each kind are on record; chunk is how many have a line.
 const (
-	allSeeds = 500
-	chunk    = 50
+	allSeeds = 200
+	chunk    = 10
 )
 
 // seedOf is the last seed of a line about seeds, and 0 of any other.
@@ -220,8 +220,8 @@ func catalogue(ctx context.Context, program string, part bool) (lines []string, 
 	return lines, nil
 }
 
-// tried tries every mutant that needs no process, in both wire forms; in a part those in virtual time in one. What may fail beside what must is a
-// matter of timing, and left out.
+// tried tries every mutant that needs no process, in both wire forms; a part of it in one. What may fail beside what must is a matter of timing, and
+// left out.
 func tried(ctx context.Context, part bool) (lines []string, err error) {
 	trying, ctx := errgroup.WithContext(ctx)
 	trying.SetLimit(runtime.NumCPU())
@@ -237,18 +237,6 @@ func tried(ctx context.Context, part bool) (lines []string, err error) {
 				mu.Lock()
 				defer mu.Unlock()
 				lines = append(lines, text...)
-				return err
-			})
-		}
-		for _, m := range mutants.All() {
-			if m.Backend() == "local" || m.Virtual != nil || !isTriedIn(m, n) {
-				continue
-			}
-			trying.Go(func() error {
-				line, err := try(ctx, m, form)
-				mu.Lock()
-				defer mu.Unlock()
-				lines = append(lines, line)
 				return err
 			})
 		}
@@ -294,7 +282,7 @@ func itself(ctx context.Context, args ...string) ([]string, error) {
 	return strings.Split(strings.TrimSpace(string(text)), "\n"), err
 }
 
-// printShare prints the results of every so many-th mutant in virtual time.
+// printShare prints the results of every so many-th mutant.
 func printShare(ctx context.Context, share string) int {
 	var n, of int
 	var form string
@@ -302,10 +290,10 @@ func printShare(ctx context.Context, share string) int {
 		fmt.Fprintf(os.Stderr, "golden: --share %s: expected N/OF/FORM\n", share)
 		return 2
 	}
-	virtual := slices.DeleteFunc(mutants.All(), func(m mutants.Mutant) bool {
-		return m.Virtual == nil || !isTriedIn(m, slices.Index(scenario.Contracts(), form))
+	all := slices.DeleteFunc(mutants.All(), func(m mutants.Mutant) bool {
+		return m.Backend() == "local" || !isTriedIn(m, slices.Index(scenario.Contracts(), form))
 	})
-	for i, m := range virtual {
+	for i, m := range all {
 		if i%of != n {
 			continue
 		}

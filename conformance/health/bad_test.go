@@ -1,30 +1,25 @@
 package health_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
 // misreporting is a reporter that changes each entry before it is written.
-func misreporting(change func(e *contract.Entry)) sim.Options {
-	return sim.Options{Cores: sim.Cores{Step: func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
-		s, a := core.Step(c, s, ev)
-		if a.Kind == core.Write {
-			a.Report.Entries = slices.Clone(a.Report.Entries)
-			for i := range a.Report.Entries {
-				change(&a.Report.Entries[i])
-			}
+func misreporting(change func(e *contract.Entry)) virtual.Options {
+	return mutants.Misreporting(func(a *core.Action) {
+		for i := range a.Report.Entries {
+			change(&a.Report.Entries[i])
 		}
-		return s, a
-	}}}
+	})()
 }
 
 // TestBadReporters: reporters with a mistake that no subject in package mutants has, each caught by its check.
@@ -32,7 +27,7 @@ func TestBadReporters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: runs of the suite")
 	}
-	for id, subject := range map[string]sim.Options{
+	for id, subject := range map[string]virtual.Options{
 		"HR-ANSWER-ERROR": misreporting(func(e *contract.Entry) {
 			if e.Status == contract.StatusError && strings.Contains(e.Detail, "simulated") { // an error with a text taken for an answer
 				e.Status = contract.StatusUnhealthy
@@ -45,7 +40,6 @@ func TestBadReporters(t *testing.T) {
 		}),
 	} {
 		t.Run(id, func(t *testing.T) {
-			t.Parallel()
 			for _, r := range simulate(t, health.Reporter(), subject, scenario.ContractConditions, id) {
 				if r.Outcome != conformance.Failed {
 					t.Errorf("%s: %s, expected failed: %s", r.ID, r.Outcome, r.Reason)

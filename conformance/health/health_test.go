@@ -7,8 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/health"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
@@ -26,13 +25,12 @@ func catalogue(t *testing.T, form string) []*scenario.Scenario {
 	return all
 }
 
-// simulate runs the checks of a suite whose ids match focus against a subject of the simulator, strictly.
-func simulate(t *testing.T, s health.Suite, subject sim.Options, form, focus string) []conformance.Result {
+// simulate runs the checks of a suite whose ids match focus against a subject on sim, strictly.
+func simulate(t *testing.T, s health.Suite, subject virtual.Options, form, focus string) []conformance.Result {
 	t.Helper()
-	subject.SSA = store.Model
-	b := sim.New(subject)
+	b := virtual.New(subject)
 	defer func() { _ = b.Close(context.Background()) }() // nothing runs
-	o := health.Options{Backend: b, Catalogue: catalogue(t, form), Out: t.TempDir(), Seed: 1, Parallel: 2}
+	o := health.Options{Backend: b, Catalogue: catalogue(t, form), Out: t.TempDir(), Seed: 1}
 	if focus != "" {
 		o.Focus = regexp.MustCompile("^(" + focus + ")$")
 	}
@@ -50,7 +48,7 @@ func simulate(t *testing.T, s health.Suite, subject sim.Options, form, focus str
 func TestTheProjectsOwnConform(t *testing.T) {
 	for _, s := range health.Suites() {
 		t.Run(s.Name, func(t *testing.T) {
-			for _, r := range simulate(t, s, sim.Options{}, scenario.BothContracts, "") {
+			for _, r := range simulate(t, s, virtual.Options{}, scenario.BothContracts, "") {
 				if r.Outcome != conformance.Passed {
 					t.Errorf("%s: %s: %s %+v", r.ID, r.Outcome, r.Reason, r.Evidence)
 				}

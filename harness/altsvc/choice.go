@@ -7,7 +7,7 @@ import (
 )
 
 // Table is what is known about the alternatives of one origin, and the choice among them, without a network. Services has one for its
-// requests. A simulator, or a client with connections of its own, has one too, and so behaves as Services does. It is not safe for concurrent
+// requests. A client with connections of its own has one too, and so behaves as Services does. It is not safe for concurrent
 // use.
 type Table struct {
 	table

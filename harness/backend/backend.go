@@ -99,9 +99,3 @@ type Runtime interface {
 type Within interface {
 	Within(ctx context.Context, seed int64, f func(ctx context.Context)) error
 }
-
-// Timed is an environment in a time of its own, such as a simulation's: Wait runs the model until something is recorded or the
-// instant is reached. The engine goes by it instead of by the clock of the machine.
-type Timed interface {
-	Runtime() Runtime
-}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -27,7 +27,7 @@ func newScenarioExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			timing := sim.New(sim.Options{}).Timing()
+			timing := local.Timing()
 			if production {
 				timing = contract.DefaultTiming()
 			}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -14,17 +13,16 @@ import (
 func newScenarioListCommand() *cobra.Command {
 	var area string
 	cmd := &cobra.Command{
-		Use:   "list [FILE|DIR|NAME...]",
-		Short: "List scenarios: area, topology, faults, backends, time",
-		Long: `List the catalogue that the program carries along, or the scenarios of files. TIME is that of a simulation, and about what a
-scenario takes on local once its control plane is there.`,
+		Use:     "list [FILE|DIR|NAME...]",
+		Short:   "List scenarios: area, topology, faults, backends",
+		Long:    "List the catalogue that the program carries along, or the scenarios of files.",
 		Example: "  kmsharness scenario list\n  kmsharness scenario list --area network",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := listed(args, area)
 			if err != nil {
 				return err
 			}
-			entries, err := coverage.Run(cmd.Context(), all, coverage.Options{Jobs: runtime.NumCPU()})
+			entries, err := coverage.Entries(all)
 			if err != nil {
 				return err
 			}

@@ -20,10 +20,10 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
@@ -31,7 +31,7 @@ import (
 
 type simulateFlags struct {
 	seeds, shard, out, ssa string
-	contract, backend      string
+	contract               string
 	worker                 bool
 	seed                   int64
 	jobs                   int
@@ -78,7 +78,6 @@ not run.`,
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
 	cmd.Flags().DurationVar(&f.interval, "interval", 0, "of the reporters; default 30s with --hours (production), else 1s (as on the local backend)")
-	backendFlag(cmd, &f.backend)
 	cmd.Flags().BoolVar(&f.worker, "worker", false, "simulate the seeds that stand in standard input")
 	_ = cmd.Flags().MarkHidden("worker") // it exists
 	cmd.AddCommand(newMergeCommand(), newShrinkCommand())
@@ -96,9 +95,6 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	s, err := f.simulation()
 	if err != nil {
 		return err
-	}
-	if f.backend == sim.Name { // a process for each job would use five times the memory for a tenth of the time
-		defer sim.SpareCollector()()
 	}
 	if f.worker {
 		return swarm.Serve(cmd.Context(), f.options(s), cmd.InOrStdin(), cmd.OutOrStdout())
@@ -151,7 +147,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) 
 		line.seed(all, s.part, time.Since(began))
 		last = one
 	}
-	if o.Jobs > 1 && f.backend == virtual.Name { // a process has one bubble at a time
+	if o.Jobs > 1 { // a process has one bubble at a time
 		o.Worker = workerOf(cmd)
 	}
 	err := swarm.Run(ctx, o)
@@ -202,24 +198,21 @@ func printSeed(w io.Writer, one swarm.Seed) error {
 
 // shrinker tries on the backend that kmsharness run has, with the same merging of applies.
 func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.backend, f.ssa, contract.Timing{}, sim.UnhealthyDrawn)}, Runs: shrinkRuns(f.backend), Out: f.out, Progress: line.shrinking}
+	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: line.shrinking}
 }
 
-// simulator is the backend of a name that backendFlag allows. Zero timing is that of local.
-func simulator(name, ssa string, t contract.Timing, u sim.Unhealthy) backend.Backend {
-	if name == virtual.Name {
-		return virtual.New(virtual.Options{SSA: store.SSA(ssa), Timing: t})
-	}
-	return sim.New(sim.Options{SSA: store.SSA(ssa), Timing: t, Unhealthy: u})
+// simulator is the backend. Zero timing is that of local.
+func simulator(ssa string, t contract.Timing) backend.Backend {
+	return virtual.New(virtual.Options{SSA: store.SSA(ssa), Timing: t})
 }
 
 // timing of reporters and aggregators. Another interval than production's has jitter and deadlines in the same proportion, but no
 // longer ones.
 func (f *simulateFlags) timing() (contract.Timing, error) {
-	t := sim.ProductionTiming()
+	t := contract.DefaultTiming()
 	switch {
-	case f.interval == 0 && f.hours == 0, f.interval == sim.LocalTiming().Interval:
-		return sim.LocalTiming(), nil
+	case f.interval == 0 && f.hours == 0, f.interval == local.Timing().Interval:
+		return local.Timing(), nil
 	case f.interval == 0:
 		return t, nil
 	}
@@ -261,18 +254,12 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if err != nil {
 		return s, err
 	}
-	if err := checkSimulator(f.backend); err != nil {
-		return s, err
-	}
-	s.backend = simulator(f.backend, f.ssa, timing, sim.UnhealthyDrawn)
+	s.backend = simulator(f.ssa, timing)
 	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator, Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
 		s.plan.Contract = f.contract
 	}
 	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
-	if f.backend == virtual.Name {
-		s.plan.Pausable, s.settings["backend"] = virtual.Pausable, f.backend
-	}
 	return s, nil
 }
 

@@ -6,21 +6,19 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/coverage"
 )
 
-// markdown is docs/catalogue.md: which scenarios test which statement, by which invariants and on which backends, and what no
-// scenario tests. It is an error that a scenario covers what is no statement.
+// markdown is docs/catalogue.md: which scenarios test which statement, on which backends, and what no scenario
+// tests. It is an error that a scenario covers what is no statement.
 func markdown(statements []coverage.Statement, entries []coverage.Entry) (string, error) {
 	if err := known(statements, entries); err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("# Catalogue\n\nMade from the scenario files by `UPDATE=1 go test ./harness/coverage`; do not edit. `kmsharness list` also says how long each takes.\n")
+	b.WriteString("# Catalogue\n\nMade from the scenario files by `UPDATE=1 go test ./harness/coverage`; do not edit.\n")
 	scenariosOf(&b, entries)
 	statementsOf(&b, statements, entries)
-	invariantsOf(&b, entries)
 	return b.String(), nil
 }
 
@@ -44,38 +42,25 @@ func scenariosOf(b *strings.Builder, entries []coverage.Entry) {
 }
 
 func statementsOf(b *strings.Builder, statements []coverage.Statement, entries []coverage.Entry) {
-	b.WriteString("\n## Statements\n\n| id | statement | scenarios | judged by | backends |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Statements\n\n| id | statement | scenarios | backends |\n|---|---|---|---|\n")
 	var open []string
 	for _, s := range statements {
-		var names, judged, backends []string
+		var names, backends []string
 		for _, e := range entries {
 			if slices.Contains(e.Scenario.Covers, s.ID) {
-				names, judged, backends = append(names, named(e)), append(judged, e.Judged...), append(backends, e.Backends...)
+				names, backends = append(names, named(e)), append(backends, e.Backends...)
 			}
 		}
 		if names == nil {
 			open = append(open, s.ID)
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", s.ID, cell(s.Text), orDash(strings.Join(names, ", ")), orDash(strings.Join(unique(judged), " ")), orDash(strings.Join(unique(backends), " ")))
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", s.ID, cell(s.Text), orDash(strings.Join(names, ", ")), orDash(strings.Join(unique(backends), " ")))
 	}
 	fmt.Fprintf(b, "\n%d of %d statements have a scenario.", len(statements)-len(open), len(statements))
 	if open != nil {
 		fmt.Fprintf(b, " Without: %s.", strings.Join(open, ", "))
 	}
 	b.WriteString("\n")
-}
-
-func invariantsOf(b *strings.Builder, entries []coverage.Entry) {
-	b.WriteString("\n## Invariants\n\nScenarios in which each is judged at least once, as simulated.\n\n| invariant | scenarios |\n|---|---|\n")
-	for _, id := range invariantIDs() {
-		n := 0
-		for _, e := range entries {
-			if slices.Contains(e.Judged, id) {
-				n++
-			}
-		}
-		fmt.Fprintf(b, "| %s | %d |\n", id, n)
-	}
 }
 
 func named(e coverage.Entry) string {
@@ -93,11 +78,3 @@ func unique(all []string) []string {
 }
 
 func orDash(s string) string { return cmp.Or(s, "-") }
-
-// invariantIDs are those of the checker, in its order.
-func invariantIDs() (ids []string) {
-	for _, i := range check.Invariants() {
-		ids = append(ids, i.ID)
-	}
-	return ids
-}

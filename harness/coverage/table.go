@@ -6,16 +6,15 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 )
 
 // Table prints one line per scenario.
 func Table(w io.Writer, entries []Entry) error {
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "SCENARIO\tAREA\tTOPOLOGY\tFAULTS\tBACKENDS\tTIME")
+	fmt.Fprintln(t, "SCENARIO\tAREA\tTOPOLOGY\tFAULTS\tBACKENDS")
 	for _, e := range entries {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", e.Scenario.Name, e.Scenario.Area, e.Topology(), cmp.Or(strings.Join(e.Faults(), " "), "-"),
-			cmp.Or(strings.Join(e.Backends, " "), "-"), e.Time())
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", e.Scenario.Name, e.Scenario.Area, e.Topology(), cmp.Or(strings.Join(e.Faults(), " "), "-"),
+			cmp.Or(strings.Join(e.Backends, " "), "-"))
 	}
 	return t.Flush()
 }
@@ -40,12 +39,4 @@ func (e Entry) Topology() string {
 		out += ", cold"
 	}
 	return out
-}
-
-// Time is about what the scenario takes on local, once its control plane is there.
-func (e Entry) Time() string {
-	if e.Took == 0 {
-		return "-"
-	}
-	return e.Took.Round(time.Second).String()
 }

@@ -156,11 +156,6 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 		r.Waited(preparation, s.Topology.ControlPlanes, nil)
 		return fmt.Errorf("prepare: %w", err)
 	}
-	timed, virtual := env.(backend.Timed)
-	if virtual {
-		x.Runtime = timed.Runtime()
-		x.Began = x.Runtime.Now()
-	}
 	if x.History != nil { // no file is written
 		x.Artifacts = ArtifactsNever
 	}
@@ -174,7 +169,7 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	if r.Status == result.Passed {
 		r.Covers = s.Covers
 	}
-	if !virtual {
+	if _, virtual := b.(backend.Within); !virtual {
 		r.Waited(preparation, s.Topology.ControlPlanes, x.Log.Events())
 	}
 	r.Notes = append(r.Notes, collecting.atEnd(ctx, err == nil && r.Status == result.Passed)...)

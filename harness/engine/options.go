@@ -15,7 +15,7 @@ import (
 type Options struct {
 	// Log is the history; the environment records to it too. Needed by Run; Execute makes its own.
 	Log *history.Log
-	// Runtime is time; nil is real time. An environment with a time of its own (backend.Timed) takes its place.
+	// Runtime is time; nil is real time.
 	Runtime Runtime
 	// Faults says which parameters of faults are durations; nil knows only those that every fault has.
 	Faults scenario.FaultChecker

@@ -15,7 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// world is a control plane of three nodes in virtual time, as a simulator drives the engine: nothing runs beside the
+// world is a control plane of three nodes in virtual time: nothing runs beside the
 // engine, Wait lets the model go on until something happens.
 type world struct {
 	t      *testing.T

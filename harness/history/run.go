@@ -20,7 +20,7 @@ type Run struct {
 	Reproduce string `json:"reproduce,omitempty"`
 
 	Timing contract.Timing `json:"timing"`
-	// Tolerance is added to every bound: scheduling noise of a real-time backend, zero on a simulator.
+	// Tolerance is added to every bound: scheduling noise of a real-time backend, and what networks take.
 	Tolerance time.Duration `json:"tolerance"`
 	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
 	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.

@@ -14,7 +14,7 @@ import (
 
 // Duration is a sum of multiples of the contract's letters and of real time: "4I + A", "2.5I", "500ms", or one of the
 // contract's bounds by name. It is kept as text and resolved with the run's timing, so that one scenario runs with an
-// interval of 1 s on processes and of 30 s on a simulator.
+// interval of 1 s on processes and of 30 s as in production.
 type Duration struct {
 	Text string
 	// resolved and value: after resolve.

@@ -2,6 +2,6 @@
 // same time. The engine then ends all faults and requires a healthy cluster. A drawn scenario has no other
 // expectations: the invariants judge it.
 //
-// A drawn scenario is an ordinary scenario file and runs on every backend. The simulation is in harness/backend/sim,
-// the invariants in harness/check.
+// A drawn scenario is an ordinary scenario file and runs on every backend. sim is harness/cluster/virtual, the
+// invariants are in harness/check.
 package swarm

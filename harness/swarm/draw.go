@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
 
 // Name of the scenario of a seed.
@@ -153,7 +155,7 @@ func (d *drawing) during(begin, end string) []string {
 func (d *drawing) lives(who string, of ...string) []string {
 	of = append(slices.Clone(of), "kill", "pause", "restart", "crash")
 	what := d.keyword(of...)
-	if role, _, _ := strings.Cut(strings.TrimPrefix(who, "role: "), ","); what == "pause" && d.plan.Pausable != nil && !d.plan.Pausable(role) {
+	if role, _, _ := strings.Cut(strings.TrimPrefix(who, "role: "), ","); what == "pause" && !virtual.Pausable(role) {
 		what = "kill"
 	}
 	switch what {

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -15,7 +15,7 @@ type Plan struct {
 	// Length of the whole, in virtual time, the liveness phase with it; it may get longer by what the last fault takes. Zero is the
 	// short form with a few episodes.
 	Length time.Duration
-	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is the simulator's own.
+	// Timing of what is simulated, so that faults can be laid out in its intervals; zero is that of local.
 	Timing contract.Timing
 	// Operator has an operator switch the encryption in every seed, in the short form.
 	Operator bool
@@ -23,8 +23,6 @@ type Plan struct {
 	Contract string
 	// Streams has reporters stream in every seed. The rest of a seed is the same.
 	Streams bool
-	// Pausable reports whether processes of a role can be paused; the others are killed instead. Nil: all can. The rest of a seed is the same.
-	Pausable func(role string) bool
 }
 
 // way is the connectivity of the topology that is drawn, with a comma before it; empty for the default.
@@ -62,7 +60,7 @@ func (p Plan) flags() (out string) {
 
 func (p Plan) withDefaults() Plan {
 	if p.Timing == (contract.Timing{}) {
-		p.Timing = sim.New(sim.Options{}).Timing()
+		p.Timing = local.Timing()
 	}
 	return p
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -33,7 +32,7 @@ type Options struct {
 	Plan Plan
 	// Backend simulates.
 	Backend backend.Backend
-	// Worker is the command of a process that simulates the same by Serve; nil: this process simulates. Each job has one.
+	// Worker is the command of a process that simulates the same by Serve; nil: this process simulates, one seed at a time. Each job has one.
 	Worker func(ctx context.Context) *exec.Cmd
 	// Done is told of every seed, one at a time, in no order.
 	Done func(Seed)
@@ -142,11 +141,7 @@ func (o own) one(ctx context.Context, seed int64, buffer *[]history.Event) (Seed
 func (Options) file(seed int64) string { return Name(seed) + ".yaml" }
 
 func (o Options) reproduce(seed int64) string {
-	flags := o.Plan.flags()
-	if name := o.Backend.Name(); name != sim.Name {
-		flags += " --backend " + name
-	}
-	return fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, flags)
+	return fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())
 }
 
 // keep writes the scenario file of a seed.

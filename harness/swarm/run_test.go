@@ -10,37 +10,48 @@ import (
 
 	"go.uber.org/goleak"
 
-	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(workerIs); what != "" {
-		serve(what)
+		bubble.Main(func() { serve(what) })
 	}
 	goleak.VerifyTestMain(m)
 }
 
-func simulate(t *testing.T, jobs int, cores sim.Cores) (*swarm.Summary, string) {
+// seeds of most tests.
+const seeds = 3
+
+// mutant is a subject that is wrong.
+func mutant(t *testing.T, name string) virtual.Options {
+	t.Helper()
+	m, err := mutants.Find(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Virtual()
+}
+
+func simulate(t *testing.T, o virtual.Options) (*swarm.Summary, string) {
 	t.Helper()
 	out := t.TempDir()
-	all := swarm.NewSummary(swarm.Range{From: 1, To: 6}, nil)
-	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 6, Jobs: jobs, Out: out, Done: all.Add,
-		Backend: sim.New(sim.Options{SSA: store.Model, Cores: cores})})
+	all := swarm.NewSummary(swarm.Range{From: 1, To: seeds}, nil)
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: seeds, Out: out, Done: all.Add, Backend: virtual.New(o)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return all, out
 }
 
-// How many seeds are simulated at the same time does not matter, and what passed leaves nothing behind.
-func TestJobsDoNotMatter(t *testing.T) {
-	one, out := simulate(t, 1, sim.Cores{})
-	three, _ := simulate(t, 3, sim.Cores{})
-	if one.Hash != three.Hash || one.Seeds != 6 || len(one.Failed) != 0 {
-		t.Errorf("%d seeds, %d failed, %s and %s", one.Seeds, len(one.Failed), one.Hash, three.Hash)
+// What passed leaves nothing behind.
+func TestPassed(t *testing.T) {
+	one, out := simulate(t, virtual.Options{})
+	if one.Seeds != seeds || len(one.Failed) != 0 {
+		t.Errorf("%d seeds, %d failed", one.Seeds, len(one.Failed))
 	}
 	left, err := os.ReadDir(out)
 	if err != nil || len(left) != 0 {
@@ -50,7 +61,7 @@ func TestJobsDoNotMatter(t *testing.T) {
 	if err := one.Write(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"6 of 6 seeds passed", "no seed reached it", string(one.Hash)} {
+	for _, want := range []string{"3 of 3 seeds passed", "no seed reached it", string(one.Hash)} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, text.String())
 		}
@@ -62,16 +73,9 @@ func TestWrongSubjectIsFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	silent := sim.Cores{Decide: func(in aggregator.Input, m aggregator.Memory) aggregator.Decision {
-		d := aggregator.Step(in, m)
-		for i := range d.Rollups {
-			d.Rollups[i].Message = ""
-		}
-		return d
-	}}
-	all, _ := simulate(t, 2, silent)
+	all, _ := simulate(t, mutant(t, "every-third-interval"))
 	if len(all.Failed) == 0 {
-		t.Fatal("rollups without a word passed")
+		t.Fatal("a reporter that writes every third interval passed")
 	}
 	if _, err := os.Stat(all.Failed[0].Scenario); err != nil {
 		t.Error(err)
@@ -81,7 +85,7 @@ func TestWrongSubjectIsFound(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	err := swarm.Run(ctx, swarm.Options{From: 1, To: 1000, Jobs: 2, Out: t.TempDir(), Done: func(swarm.Seed) {}, Backend: sim.New(sim.Options{})})
+	err := swarm.Run(ctx, swarm.Options{From: 1, To: 1000, Out: t.TempDir(), Done: func(swarm.Seed) {}, Backend: virtual.New(virtual.Options{})})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, expected that it was interrupted", err)
 	}
@@ -93,7 +97,7 @@ func TestInterruptedSeedsAreNotCounted(t *testing.T) {
 	defer cancel()
 	out := t.TempDir()
 	all := swarm.NewSummary(swarm.Range{From: 1, To: 1000}, nil)
-	err := swarm.Run(ctx, swarm.Options{From: 1, To: 1000, Jobs: 3, Out: out, Backend: sim.New(sim.Options{SSA: store.Model}), Done: func(s swarm.Seed) {
+	err := swarm.Run(ctx, swarm.Options{From: 1, To: 1000, Out: out, Backend: virtual.New(virtual.Options{}), Done: func(s swarm.Seed) {
 		all.Add(s)
 		cancel()
 	}})

@@ -27,8 +27,8 @@ type Shrinker struct {
 	Progress func(name string, runs, steps int)
 }
 
-// DefaultShrinkRuns is some seconds of a short scenario on sim.
-const DefaultShrinkRuns = 1500
+// DefaultShrinkRuns is some minutes of a short scenario on sim.
+const DefaultShrinkRuns = 300
 
 type Shrunk struct {
 	File  string // of the short scenario

@@ -9,43 +9,27 @@ import (
 
 	"k8s.io/utils/clock"
 
-	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
-// staleIsHealthy is an aggregator that takes every report for one of this instant.
-func staleIsHealthy(in aggregator.Input, m aggregator.Memory) aggregator.Decision {
-	reports := map[string]aggregator.Report{}
-	for node, r := range in.Observed.Reports {
-		r.Entries = slices.Clone(r.Entries)
-		for i := range r.Entries {
-			r.Entries[i].LastChecked = in.Now
-		}
-		reports[node] = r
-	}
-	in.Observed.Reports = reports
-	return aggregator.Step(in, m)
-}
-
 // A wrong aggregator is found, and what shows it is a handful of steps that fail in the same way when they are run as a file.
 func TestShrink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	wrong := sim.New(sim.Options{SSA: store.Model, Cores: sim.Cores{Decide: staleIsHealthy}})
+	wrong := virtual.New(mutant(t, "stale-is-healthy"))
 	out := t.TempDir()
 	all := swarm.NewSummary(swarm.Range{From: 1, To: 12}, nil)
-	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 12, Jobs: 2, Out: out, Done: all.Add, Backend: wrong})
+	err := swarm.Run(context.Background(), swarm.Options{From: 1, To: 12, Out: out, Done: all.Add, Backend: wrong})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shrinker := swarm.Shrinker{Backends: []backend.Backend{sim.New(sim.Options{SSA: store.Model}), wrong}, Out: out}
+	shrinker := swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{}), wrong}, Out: out}
 	if err := shrinker.Failed(context.Background(), all, swarm.Plan{}); err != nil {
 		t.Fatal(err)
 	}
@@ -58,9 +42,9 @@ func TestShrink(t *testing.T) {
 		t.Errorf("%d steps are left, expected 5 at most", short.Steps)
 	}
 	for name, c := range map[string]struct {
-		backend *sim.Backend
+		backend *virtual.Backend
 		want    result.Status
-	}{"wrong": {wrong, result.Failed}, "right": {sim.New(sim.Options{SSA: store.Model}), result.Passed}} {
+	}{"wrong": {wrong, result.Failed}, "right": {virtual.New(virtual.Options{}), result.Passed}} {
 		if r := runFile(t, c.backend, short.Shrunk, short.Seed); r.Status != c.want || c.want == result.Failed && !slices.ContainsFunc(r.Failures, func(f result.Failure) bool { return f.ID == "STALE-UNKNOWN" }) {
 			text, _ := os.ReadFile(short.Shrunk)
 			t.Errorf("on the %s aggregator it %s, expected that it %s\n%s\n%s", name, r.Status, c.want, r.Text(), text)
@@ -71,7 +55,7 @@ func TestShrink(t *testing.T) {
 	}
 }
 
-func runFile(t *testing.T, b *sim.Backend, file string, seed int64) result.Result {
+func runFile(t *testing.T, b *virtual.Backend, file string, seed int64) result.Result {
 	t.Helper()
 	parser, err := standard.Parser()
 	if err != nil {

@@ -13,24 +13,23 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
-// workerIs says what this program is when it is a worker: one that works, that panics at seed 3, or that hangs at every seed.
+// workerIs says what this program is when it is a worker: one that works, that panics at seed 2, or that hangs at every seed.
 const workerIs = "KMSHARNESS_SWARM_WORKER"
 
-// troubled is a simulator that does not survive some seeds.
+// troubled is a backend that does not survive some seeds.
 type troubled struct {
-	*sim.Backend
+	*virtual.Backend
 	what string
 }
 
 func (b troubled) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	switch {
-	case b.what == "panics" && spec.Seed == 3:
+	case b.what == "panics" && spec.Seed == 2:
 		panic("a program is wrong")
 	case b.what == "hangs":
 		<-ctx.Done()
@@ -44,7 +43,7 @@ func serve(what string) {
 	if what == "hangs" {
 		time.AfterFunc(time.Minute, cancel)
 	}
-	o := swarm.Options{Backend: troubled{sim.New(sim.Options{SSA: store.Model}), what}}
+	o := swarm.Options{Backend: troubled{virtual.New(virtual.Options{}), what}}
 	if err := swarm.Serve(ctx, o, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -59,7 +58,7 @@ func inProcesses(ctx context.Context, t *testing.T, what string, done func(swarm
 		t.Fatal(err)
 	}
 	out = t.TempDir()
-	return out, swarm.Run(ctx, swarm.Options{From: 1, To: 6, Jobs: 2, Out: out, Backend: sim.New(sim.Options{SSA: store.Model}), Done: done,
+	return out, swarm.Run(ctx, swarm.Options{From: 1, To: seeds, Jobs: 2, Out: out, Backend: virtual.New(virtual.Options{}), Done: done,
 		Worker: func(ctx context.Context) *exec.Cmd {
 			c := exec.CommandContext(ctx, self)
 			c.Env = append(os.Environ(), workerIs+"="+what)
@@ -69,12 +68,12 @@ func inProcesses(ctx context.Context, t *testing.T, what string, done func(swarm
 
 // Processes say what this one says.
 func TestWorkers(t *testing.T) {
-	here, _ := simulate(t, 1, sim.Cores{})
-	all := swarm.NewSummary(swarm.Range{From: 1, To: 6}, nil)
+	here, _ := simulate(t, virtual.Options{})
+	all := swarm.NewSummary(swarm.Range{From: 1, To: seeds}, nil)
 	if _, err := inProcesses(t.Context(), t, "works", all.Add); err != nil {
 		t.Fatal(err)
 	}
-	if all.Hash != here.Hash || all.Passed != 6 || all.Events != here.Events || fmt.Sprint(all.Invariants, all.Pairs) != fmt.Sprint(here.Invariants, here.Pairs) {
+	if all.Hash != here.Hash || all.Passed != seeds || all.Events != here.Events || fmt.Sprint(all.Invariants, all.Pairs) != fmt.Sprint(here.Invariants, here.Pairs) {
 		t.Errorf("%d passed, %d events, %s; here %d, %s", all.Passed, all.Events, all.Hash, here.Events, here.Hash)
 	}
 }
@@ -90,15 +89,15 @@ func TestLostWorker(t *testing.T) {
 		}
 		lost = append(lost, s)
 	})
-	if err != nil || passed != 5 || len(lost) != 1 || lost[0].Seed != 3 || lost[0].Result.Status != result.CouldNotRun || !strings.Contains(lost[0].Result.Text(), "exit status 2") {
+	if err != nil || passed != seeds-1 || len(lost) != 1 || lost[0].Seed != 2 || lost[0].Result.Status != result.CouldNotRun || !strings.Contains(lost[0].Result.Text(), "exit status 2") {
 		t.Fatalf("%v, %d passed, others %+v", err, passed, lost)
 	}
-	text, err := os.ReadFile(filepath.Join(out, "swarm-3", "stderr.log"))
+	text, err := os.ReadFile(filepath.Join(out, "swarm-2", "stderr.log"))
 	if err != nil || !strings.Contains(string(text), "a program is wrong") {
 		t.Errorf("%s, %v", text, err)
 	}
 	drawn, err := os.ReadFile(lost[0].File)
-	if err != nil || !slices.Equal(drawn, swarm.Draw(3)) {
+	if err != nil || !slices.Equal(drawn, swarm.Draw(2)) {
 		t.Errorf("the scenario file is not that of the seed: %v", err)
 	}
 }

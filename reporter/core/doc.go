@@ -12,7 +12,7 @@
 //		}
 //	}
 //
-// Package reporter runs this loop for real; a simulator may run the same loop in virtual time.
+// Package reporter runs this loop.
 //
 // Nothing here may hold the reporter up, and nothing is ever queued: at any moment there is at most one set of
 // results, and it is written, dropped, or replaced by the next.

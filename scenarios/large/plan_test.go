@@ -6,8 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -15,14 +14,14 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
-// With a few objects the simulator carries it out, whatever is killed.
+// With a few objects sim carries it out, whatever is killed.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	b := sim.New(sim.Options{SSA: store.Model})
+	b := virtual.New(virtual.Options{})
 	defer b.Close(t.Context())
-	for seed := range uint64(5) {
+	for seed := range uint64(2) {
 		s := plan{seed: seed, objects: 40}.scenario()
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: int64(seed), Reproduce: "a test"}})

@@ -7,8 +7,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -28,7 +27,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, s := range all {
 		t.Run(s.Name, func(t *testing.T) {
-			b := sim.New(sim.Options{SSA: store.Model})
+			b := virtual.New(virtual.Options{})
 			defer b.Close(t.Context())
 			r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Options: engine.Options{
 				Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "a test"}})
@@ -36,24 +35,5 @@ func TestLimits(t *testing.T) {
 				t.Errorf("%s %v %+v", r.Status, r.Reasons, r.Failures)
 			}
 		})
-	}
-}
-
-// An API server that is mended in kubernetes/kubernetes#138950 fails the scenario that shows it: its keys expire.
-func TestAMendedAPIServerFails(t *testing.T) {
-	parser, err := standard.Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := parser.Load("writes-go-on-while-healthz-is-bad.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := sim.New(sim.Options{SSA: store.Model, Unhealthy: sim.UnhealthyCoasts})
-	defer b.Close(t.Context())
-	r := engine.Execute(t.Context(), b, all[0], engine.Execution{Out: t.TempDir(), Options: engine.Options{
-		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: "a test"}})
-	if r.Status != result.Failed {
-		t.Errorf("%s, expected that writes stop after three minutes", r.Status)
 	}
 }

@@ -9,6 +9,7 @@ package mutants
 //go:generate go run ./cmd/mutants --document ../../docs/mutants.md
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -103,6 +104,16 @@ func All() []Mutant {
 		of(Lifecycle, lifecycles()),
 		of(Cluster, policies()),
 		processes())
+}
+
+// Find is the mutant of a name.
+func Find(name string) (Mutant, error) {
+	all := All()
+	i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name })
+	if i < 0 {
+		return Mutant{}, fmt.Errorf("there is no mutant %s", name)
+	}
+	return all[i], nil
 }
 
 func of(f Family, lists ...[]Mutant) []Mutant {

@@ -69,7 +69,7 @@ func probing() []Mutant {
 		{
 			Name: "key-id-unchecked", Scenario: "plugin-unusable-answers", Caught: []string{"TRUTHFUL-PROBE"},
 			Mistake: "healthz is all that is looked at: a plugin without a key_id, under which nobody can encrypt, is healthy",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				for i, e := range a.Report.Entries {
 					if strings.HasPrefix(e.Detail, "key_id is empty") {
 						a.Report.Entries[i].Status, a.Report.Entries[i].Detail = contract.StatusHealthy, ""
@@ -89,7 +89,7 @@ func probing() []Mutant {
 		{
 			Name: "code-left-out", Scenario: "plugin-hangs", Caught: []string{"steps[2].holds"},
 			Mistake: "status.Convert(err).Message() in place of the code and the text: nobody can tell a deadline from a refusal",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				for i, e := range a.Report.Entries {
 					if _, words, ok := strings.Cut(e.Detail, ": "); ok && e.Status == contract.StatusError {
 						a.Report.Entries[i].Detail = words
@@ -100,7 +100,7 @@ func probing() []Mutant {
 		{
 			Name: "key-of-before-it-failed", Contract: scenario.ContractConditions, Scenario: "plugin-hangs", Caught: []string{"FORMAT"},
 			Mistake: "the last key_id is kept for a plugin that does not answer, as the typed form demands it: whoever waits for a rotation believes it",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				for i, e := range a.Report.Entries {
 					a.Report.Entries[i].KEKID = cmp.Or(e.KEKID, a.LastKEKID[e.KeyID])
 				}
@@ -109,21 +109,21 @@ func probing() []Mutant {
 		{
 			Name: "failed-plugin-left-out", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE", "steps[1].expect"},
 			Mistake: "continue after a failed probe: the plugin that fails is the one that the report does not mention",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				a.Report.Entries = slices.DeleteFunc(a.Report.Entries, func(e contract.Entry) bool { return e.Status == contract.StatusError })
 			}),
 		},
 		{
 			Name: "sorted-by-key-id", Scenario: "plugin-hangs-beside-another", Caught: []string{"TRUTHFUL-PROBE"},
 			Mistake: "results collected in a map and sorted for a stable message: the write key no longer comes first",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				slices.SortFunc(a.Report.Entries, func(a, b contract.Entry) int { return strings.Compare(a.KeyID, b.KeyID) })
 			}),
 		},
 		{
 			Name: "ids-swapped", Scenario: "steady-state", Caught: []string{"TRUTHFUL-PROBE"},
 			Mistake: "key_id of the plugin taken for keyID, and the number of the socket for kekID: both are called key ID somewhere",
-			Virtual: misreport(func(a *core.Action) {
+			Virtual: Misreporting(func(a *core.Action) {
 				for i, e := range a.Report.Entries {
 					a.Report.Entries[i].KeyID, a.Report.Entries[i].KEKID = cmp.Or(e.KEKID, "none"), e.KeyID
 				}

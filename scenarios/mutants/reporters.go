@@ -112,8 +112,8 @@ func misread(change func(*core.Event)) func() virtual.Options {
 	return stepping(func() step { return misreading(change) })
 }
 
-// misreport is a reporter that writes other entries than its core decided on.
-func misreport(change func(*core.Action)) func() virtual.Options {
+// Misreporting is a reporter that writes other entries than its core decided on.
+func Misreporting(change func(*core.Action)) func() virtual.Options {
 	return stepping(func() step {
 		return func(c core.Config, s core.State, ev core.Event) (core.State, core.Action) {
 			s, a := core.Step(c, s, ev)

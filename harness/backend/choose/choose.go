@@ -14,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -26,23 +25,16 @@ type Backend interface {
 	Kept() []*live.Environment
 }
 
-// simulated leaves nothing running.
-type simulated struct{ *sim.Backend }
-
-func (simulated) Kept() []*live.Environment { return nil }
-
 var (
 	_ Backend = (*local.Backend)(nil)
 	_ Backend = (*kind.Backend)(nil)
-	_ Backend = simulated{}
+	_ Backend = (*virtual.Backend)(nil)
 )
 
 // entry is a backend and how it is used where nobody says otherwise. A new backend is one entry.
 type entry struct {
 	name, about string
-	// hidden: it is not offered.
-	hidden bool
-	make   func(Options) (Backend, error)
+	make        func(Options) (Backend, error)
 	// watch is Watch; nil: everything ends with the harness.
 	watch func(Options, context.Context) func(ctx context.Context, progress func(string)) error
 	// part is the default label filter, and partAbout describes what it selects; empty: everything.
@@ -62,7 +54,6 @@ const Default = local.Name
 func entries() []entry {
 	return []entry{
 		{name: virtual.Name, about: "simulated: the programs themselves in memory, in virtual time", make: Options.virtual, processes: runtime.NumCPU()},
-		{name: sim.Name, about: "models of the programs, in virtual time", hidden: true, make: Options.modelled, processes: 2},
 		// On local a control plane takes thirteen seconds of a processor to boot, and a quarter of one while a scenario waits for intervals: with
 		// four, two processors starve. The slow ones take a quarter of a minute and more, or others judge the same.
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
@@ -86,9 +77,7 @@ func find(name string) (entry, bool) {
 
 func Names() (names []string) {
 	for _, e := range entries() {
-		if !e.hidden {
-			names = append(names, e.name)
-		}
+		names = append(names, e.name)
 	}
 	return names
 }
@@ -189,21 +178,12 @@ func (o Options) watchKind(ctx context.Context) func(context.Context, func(strin
 	return kind.Watch(ctx)
 }
 
-func (o Options) modelled() (Backend, error) {
-	return simulated{sim.New(sim.Options{})}, o.withoutPrograms(sim.Name + " has no programs")
-}
-
 func (o Options) virtual() (Backend, error) {
-	return virtual.New(virtual.Options{}), o.withoutPrograms(virtual.Name + " runs programs that are compiled into it")
-}
-
-// withoutPrograms refuses options that name programs to run.
-func (o Options) withoutPrograms(why string) error {
 	if o.SystemUnderTest == (live.SystemUnderTest{}) && o.PluginArgs == "" && !o.ReporterMountSockets {
-		return nil
+		return virtual.New(virtual.Options{}), nil
 	}
-	return fmt.Errorf("--backend %s: --reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args "+
-		"and --reporter-mount-sockets are for --backend local", why)
+	return nil, fmt.Errorf("--backend %s: --reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args "+
+		"and --reporter-mount-sockets are for --backend local", virtual.Name+" runs programs that are compiled into it")
 }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run

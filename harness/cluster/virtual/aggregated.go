@@ -20,8 +20,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 )

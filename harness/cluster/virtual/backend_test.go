@@ -89,7 +89,7 @@ func TestSameSeedSameSwarm(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, seed := range []int64{9, 10, 16} {
-		s, err := parser.Parse(swarm.Name(seed)+".yaml", swarm.Plan{Pausable: virtual.Pausable}.Draw(seed))
+		s, err := parser.Parse(swarm.Name(seed)+".yaml", swarm.Draw(seed))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,8 +7,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 )

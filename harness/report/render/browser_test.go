@@ -21,7 +21,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/kmsharness/kmsharness/conformance"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -190,15 +190,15 @@ const timeline = `kmsharness.timelines.get(kmsharness.now)`
 func TestPageInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	out := t.TempDir()
-	simulate(t, out, sim.Cores{}, "plugin-hangs", "node-cut-off", "kek-rotation")
-	simulate(t, out, blind, "plugin-unhealthy")
+	simulate(t, out, virtual.Options{}, "plugin-hangs", "node-cut-off", "kek-rotation")
+	simulate(t, out, wrong(t), "plugin-unhealthy")
 	file := write(t, render.Options{Dirs: []string{out}, Out: out}).Page
 
 	b.open(file, "", 1400, 1000, false)
 	b.expect("the summary is shown, and nothing else", `kmsharness.now.id === 'summary' && document.querySelectorAll('main > section:not([hidden])').length === 1`)
 	b.expect("the matrix has a row for each scenario", `document.querySelectorAll('#matrix tbody th[scope=row]').length === 4`)
 	b.shot("summary-light")
-	b.do(click(`a[href="#twin.plugin-unhealthy"]`), chromedp.WaitVisible(chromedp.CSS(`section:not([hidden]) canvas.draw`)), b.ready())
+	b.do(click(`a[href="#sim.plugin-unhealthy"]`), chromedp.WaitVisible(chromedp.CSS(`section:not([hidden]) canvas.draw`)), b.ready())
 	b.expect("the timeline has lanes for each node", timeline+`.t.groups.filter((g) => g.id.startsWith('node/')).length === 3`)
 	b.expect("good and bad things are drawn", drawn+`('ok') > 500 && `+drawn+`('bad') > 50 && `+drawn+`('text') > 50`)
 	b.shot("failed-light")
@@ -243,15 +243,15 @@ func TestPageInABrowser(t *testing.T) {
 	b.expect("the switch makes it dark", `document.documentElement.dataset.theme === 'dark' && getComputedStyle(document.body).backgroundColor !== '`+light+`'`)
 	b.do(click(`#theme`))
 
-	b.open(file, "#twin.plugin-unhealthy", 1400, 1000, true)
+	b.open(file, "#sim.plugin-unhealthy", 1400, 1000, true)
 	b.do(chromedp.KeyEvent("v"))
 	b.shot("failed-violation-dark")
-	b.open(file, "#twin.plugin-hangs", 1400, 1000, true)
+	b.open(file, "#sim.plugin-hangs", 1400, 1000, true)
 	b.shot("passed-dark")
-	b.open(file, "#twin.plugin-hangs", 1400, 1000, false)
+	b.open(file, "#sim.plugin-hangs", 1400, 1000, false)
 	b.expect("a good run has no violation to go to", `document.querySelector('section:not([hidden]) [data-do=first]').disabled`)
 	b.shot("passed-light")
-	for hash, name := range map[string]string{"": "summary-phone", "#twin.plugin-unhealthy": "failed-phone", "#twin.plugin-hangs": "passed-phone"} {
+	for hash, name := range map[string]string{"": "summary-phone", "#sim.plugin-unhealthy": "failed-phone", "#sim.plugin-hangs": "passed-phone"} {
 		b.open(file, hash, 390, 844, name == "failed-phone")
 		b.expect("nothing is wider than a phone", `document.documentElement.scrollWidth <= 390`)
 		b.shot(name)
@@ -281,7 +281,7 @@ const broken = `((width) => {
 func TestPagesOfBothWidths(t *testing.T) {
 	b := newBrowser(t)
 	out := t.TempDir()
-	simulate(t, out, sim.Cores{}, "key-id-flip-flops")
+	simulate(t, out, virtual.Options{}, "key-id-flip-flops")
 	run := write(t, render.Options{Dirs: []string{out}, Out: out}).Page
 	report, err := conformance.ReadReport("../../../conformance/reports/kleidi.yaml", func(string) []conformance.Check { return nil })
 	if err != nil {
@@ -299,7 +299,7 @@ func TestPagesOfBothWidths(t *testing.T) {
 	for _, width := range []int64{1400, 500} {
 		for _, dark := range []bool{false, true} {
 			scheme := map[bool]string{true: "dark", false: "light"}[dark]
-			b.open(run, "#twin.key-id-flip-flops", width, 1000, dark)
+			b.open(run, "#sim.key-id-flip-flops", width, 1000, dark)
 			b.shot(fmt.Sprintf("run-%d-%s", width, scheme))
 			if bad := eval[string](b, fmt.Sprint(broken, "(", width, ")")); bad != "" {
 				t.Errorf("the page of a run, %d pixels wide: %s", width, bad)
@@ -320,7 +320,7 @@ func TestPagesOfBothWidths(t *testing.T) {
 // tenThousand is a history of ten thousand events, no two of which say the same.
 func tenThousand(t *testing.T, dir string) {
 	t.Helper()
-	simulate(t, dir, sim.Cores{}, "plugin-hangs")
+	simulate(t, dir, virtual.Options{}, "plugin-hangs")
 	path := filepath.Join(dir, "plugin-hangs", result.HistoryFile)
 	events, err := history.ReadFile(path)
 	if err != nil {
@@ -358,7 +358,7 @@ func TestTenThousandEventsStaySmooth(t *testing.T) {
 	b := newBrowser(t)
 	out := t.TempDir()
 	tenThousand(t, out)
-	b.open(write(t, render.Options{Dirs: []string{out}, Out: out}).Page, "#twin.plugin-hangs", 1400, 1000, false)
+	b.open(write(t, render.Options{Dirs: []string{out}, Out: out}).Page, "#sim.plugin-hangs", 1400, 1000, false)
 	b.expect("all are there", timeline+`.t.events.length === 10000 && `+timeline+`.t.folded === 0`)
 	took := eval[struct{ Median, P95, Max, Frames float64 }](b, `kmsharness.measure(120)`)
 	t.Logf("10000 events: a frame takes %.1f ms at the median, %.1f ms at the 95th percentile, %.1f ms at most, of %.0f", took.Median, took.P95, took.Max, took.Frames)

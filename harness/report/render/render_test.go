@@ -5,44 +5,37 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/utils/clock"
 
-	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/sim"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
-// blind is an aggregator that takes every report for a healthy one.
-var blind = sim.Cores{Decide: func(in aggregator.Input, m aggregator.Memory) aggregator.Decision {
-	reports := map[string]aggregator.Report{}
-	for node, r := range in.Observed.Reports {
-		r.Entries = slices.Clone(r.Entries)
-		for i := range r.Entries {
-			r.Entries[i].Status, r.Entries[i].Detail, r.Entries[i].KEKID = contract.StatusHealthy, "", "kek"
-		}
-		reports[node] = r
+// wrong is an aggregator that forgets the ClusterOperator.
+func wrong(t *testing.T) virtual.Options {
+	t.Helper()
+	m, err := mutants.Find("cluster-operator-forgotten")
+	if err != nil {
+		t.Fatal(err)
 	}
-	in.Observed.Reports = reports
-	return aggregator.Step(in, m)
-}}
+	return m.Virtual()
+}
 
 // reproduce is as long as the command of a reporter under test.
 const reproduce = "kmsharness run scenario.yaml --backend local --seed 1 --reporter-command '/usr/local/bin/my-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig} --interval={interval} --read-timeout={readTimeout}'"
 
 // simulate runs scenarios of the catalogue into a folder.
-func simulate(t *testing.T, out string, cores sim.Cores, names ...string) {
+func simulate(t *testing.T, out string, o virtual.Options, names ...string) {
 	t.Helper()
 	parser, err := standard.Parser()
 	if err != nil {
@@ -53,7 +46,7 @@ func simulate(t *testing.T, out string, cores sim.Cores, names ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine.Execute(context.Background(), sim.New(sim.Options{SSA: store.Model, Cores: cores}), all[0], engine.Execution{Out: out, Options: engine.Options{
+		engine.Execute(context.Background(), virtual.New(o), all[0], engine.Execution{Out: out, Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1, Reproduce: reproduce}})
 	}
 }
@@ -79,8 +72,8 @@ func read(t *testing.T, path ...string) string {
 // Everything can be written again from the histories alone, and says the same.
 func TestFromHistoriesAlone(t *testing.T) {
 	out := t.TempDir()
-	simulate(t, out, sim.Cores{}, "plugin-hangs")
-	simulate(t, out, blind, "plugin-unhealthy")
+	simulate(t, out, virtual.Options{}, "plugin-hangs")
+	simulate(t, out, wrong(t), "plugin-unhealthy")
 	first := write(t, render.Options{Dirs: []string{out}, Out: out, JUnit: true, Took: time.Second})
 	junit := read(t, out, result.JUnitFile)
 	for _, name := range []string{"plugin-hangs", "plugin-unhealthy"} {
@@ -107,10 +100,10 @@ func TestFromHistoriesAlone(t *testing.T) {
 		t.Error(text)
 	}
 	var machine report.Machine
-	if err := json.Unmarshal([]byte(read(t, out, result.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["ROLLUP-TRUTH"] != "failed" {
+	if err := json.Unmarshal([]byte(read(t, out, result.SummaryFile)), &machine); err != nil || machine.OK || len(machine.Runs) != 2 || machine.Runs[1].Invariants["UNION"] != "failed" {
 		t.Errorf("%+v, %v", machine, err)
 	}
-	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#twin.plugin-unhealthy" {
+	if machine.Runs[1].History != "plugin-unhealthy/history.jsonl" || machine.Runs[1].Page != "index.html#sim.plugin-unhealthy" {
 		t.Errorf("%+v", machine.Runs[1])
 	}
 }
@@ -118,11 +111,11 @@ func TestFromHistoriesAlone(t *testing.T) {
 // Runs of several folders are columns of one page. Folders with the same backend are told apart.
 func TestFoldersBecomeColumns(t *testing.T) {
 	a, b, out := t.TempDir(), t.TempDir(), t.TempDir()
-	simulate(t, a, sim.Cores{}, "plugin-hangs")
-	simulate(t, b, blind, "plugin-hangs")
+	simulate(t, a, virtual.Options{}, "plugin-hangs")
+	simulate(t, b, wrong(t), "plugin-hangs")
 	w := write(t, render.Options{Dirs: []string{a, b}, Out: out, JUnit: true})
 	html := read(t, w.Page)
-	for _, want := range []string{">twin " + a + "<", ">twin " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
+	for _, want := range []string{">sim " + a + "<", ">sim " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in the page", want)
 		}
@@ -135,7 +128,7 @@ func TestFoldersBecomeColumns(t *testing.T) {
 // A run that left half a history, none, or one that was judged otherwise, is shown with a word about it.
 func TestOddFolders(t *testing.T) {
 	out := t.TempDir()
-	simulate(t, out, blind, "plugin-hangs")
+	simulate(t, out, wrong(t), "plugin-hangs")
 	broken := filepath.Join(out, "broken")
 	if err := os.Mkdir(broken, 0o755); err != nil {
 		t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/admission"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/rbac"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 // Groups of the objects that access goes by.

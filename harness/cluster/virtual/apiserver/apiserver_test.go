@@ -30,10 +30,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 

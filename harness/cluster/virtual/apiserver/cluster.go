@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 // keptEvents is how many changes a watch can go back; etcd keeps those of five minutes.

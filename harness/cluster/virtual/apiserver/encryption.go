@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 func (s *Server) transformer(r schema.GroupVersionResource) value.Transformer {

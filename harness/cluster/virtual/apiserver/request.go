@@ -28,8 +28,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 // Request is one to an API server.

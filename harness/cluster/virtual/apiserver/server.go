@@ -20,8 +20,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/storage/value"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 // Options of a Server. Cluster and Name are required.

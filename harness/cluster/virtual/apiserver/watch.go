@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/kmsharness/kmsharness/harness/backend/sim/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
 const (

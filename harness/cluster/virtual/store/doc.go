@@ -1,4 +1,4 @@
-// Package store is the simulator's model of the objects of an API server. It keeps objects with uid, resourceVersion,
+// Package store is the objects of an API server in memory. It keeps objects with uid, resourceVersion,
 // generation and managedFields, merges applies, returns the errors of a real API server, and logs every change. Its
 // state depends only on its inputs: it has no clock, goroutine or randomness, and the time is an argument of every
 // write. It is not safe for concurrent use.
