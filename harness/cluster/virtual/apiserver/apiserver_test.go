@@ -225,6 +225,9 @@ func TestSelectors(t *testing.T) {
 		if got := names("", metav1.ListOptions{FieldSelector: "metadata.name=m2"}); !slices.Equal(got, []string{"m2"}) {
 			w.Error(got)
 		}
+		if _, err := c.List(ctx, metav1.ListOptions{FieldSelector: "data.value=1"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "field label not supported") {
+			w.Error(err)
+		}
 		if _, err := c.List(ctx, metav1.ListOptions{LabelSelector: "!!"}); !apierrors.IsBadRequest(err) {
 			w.Error(err)
 		}

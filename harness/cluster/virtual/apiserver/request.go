@@ -90,6 +90,11 @@ func readRequest(r *http.Request) (*Request, error) {
 	if q.fields, err = fields.ParseSelector(v.Get("fieldSelector")); err != nil {
 		return q, apierrors.NewBadRequest(err.Error())
 	}
+	for _, r := range q.fields.Requirements() {
+		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
+			return q, apierrors.NewBadRequest("field label not supported: " + r.Field)
+		}
+	}
 	return q, nil
 }
 
