@@ -105,7 +105,7 @@ func (s *server) client(url string) (authorizationclient.AuthorizationV1Interfac
 		return nil, err
 	}
 	config.Dial = s.cluster.machine.network.Host(s.host).DialFunc
-	config.Wrap(s.cluster.machine.wrap(s.host))
+	config.Wrap(s.cluster.machine.network.Wrap(s.host))
 	return authorizationclient.NewForConfig(config)
 }
 

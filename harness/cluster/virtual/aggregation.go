@@ -154,7 +154,7 @@ func (p *proxy) transport(to route) (http.RoundTripper, error) {
 	c, shown := p.server.cluster, p.server.cluster.layer.shown
 	config := &rest.Config{Dial: c.machine.network.Host(p.server.host).DialFunc,
 		TLSClientConfig: rest.TLSClientConfig{CertData: shown.CertData, KeyData: shown.KeyData, CAData: []byte(to.authority), ServerName: to.name}}
-	config.Wrap(c.machine.wrap(p.server.host))
+	config.Wrap(c.machine.network.Wrap(p.server.host))
 	t, err := rest.TransportFor(config)
 	if err != nil {
 		return nil, err

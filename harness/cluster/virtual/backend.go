@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -118,7 +116,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 
 // Within implements backend.Within. In a bubble nothing may wait for a context from outside, so that one is looked at once a second.
 func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Context)) (err error) {
-	dir, remove, err := makeFolder()
+	dir, remove, err := bubble.MakeFolder()
 	if err != nil {
 		return fmt.Errorf("folder for programs: %w", err)
 	}
@@ -148,33 +146,6 @@ func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Con
 
 // folder is the key under which a context has the folder of a bubble's programs.
 type folder struct{}
-
-// leastDescriptor is one that no process has, but for the folder.
-const leastDescriptor = 900
-
-// makeFolder makes a folder for the programs of a bubble, of which a process has one at a time. Its path is the same in all processes: programs put
-// paths into messages.
-func makeFolder() (dir string, remove func() error, err error) {
-	real, err := os.MkdirTemp("", "kmsharness-virtual-")
-	if err != nil {
-		return "", nil, err
-	}
-	opened, err := os.Open(real)
-	if err != nil {
-		return "", nil, errors.Join(err, os.Remove(real))
-	}
-	defer opened.Close()
-	fd, err := unix.FcntlInt(opened.Fd(), unix.F_DUPFD_CLOEXEC, leastDescriptor)
-	if err != nil {
-		return "", nil, errors.Join(err, os.Remove(real))
-	}
-	remove = func() error { return errors.Join(unix.Close(fd), os.RemoveAll(real)) }
-	dir = fmt.Sprintf("/proc/self/fd/%d/virtual", fd)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return "", nil, errors.Join(err, remove())
-	}
-	return dir, remove, nil
-}
 
 // Kept returns no environments: a bubble ends with its scenario.
 func (b *Backend) Kept() []*live.Environment { return nil }

@@ -231,7 +231,7 @@ func (c *ControlPlane) RESTConfig(user string, groups []string, url string) (*re
 		return nil, err
 	}
 	config.Dial = c.machine.Host().DialFunc
-	config.Wrap(c.machine.wrap(harnessHost))
+	config.Wrap(c.machine.network.Wrap(harnessHost))
 	return config, nil
 }
 

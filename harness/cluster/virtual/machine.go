@@ -208,7 +208,7 @@ func (u *unit) launch(ctx context.Context) (*run, error) {
 	u.newest = r
 	h := u.machine.network.Host(r.host)
 	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(r.pid)))))
-	h.WrapFunc = u.machine.wrap(r.host)
+	h.WrapFunc = u.machine.network.Wrap(r.host)
 	h.EnvFunc = func(name string) string { return environment(spec.Env, name) }
 	h.AppendFunc = u.machine.files.Append
 	h.SeenFunc = func(path string) string { return seen(spec.Mounts, path) }

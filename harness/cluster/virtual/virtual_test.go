@@ -51,7 +51,7 @@ func in(t *testing.T, seed uint64, f func(ctx context.Context, w *world)) (log s
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, remove, err := makeFolder()
+	dir, remove, err := bubble.MakeFolder()
 	if err != nil {
 		t.Fatal(err)
 	}

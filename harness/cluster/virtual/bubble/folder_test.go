@@ -1,4 +1,4 @@
-package virtual
+package bubble
 
 import (
 	"os"
@@ -11,7 +11,7 @@ func TestFolder(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var paths [2]string
 	for i := range paths {
-		dir, remove, err := makeFolder()
+		dir, remove, err := MakeFolder()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package virtual
+package network
 
 import (
 	"context"
@@ -8,8 +8,6 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 )
 
 // client is what sends the requests of a program. It takes a moment for each, which depends on the request: what several goroutines send in one
@@ -17,7 +15,7 @@ import (
 // chance when it is tried again.
 type client struct {
 	next http.RoundTripper
-	id   network.Hash
+	id   Hash
 }
 
 var _ utilnet.RoundTripperWrapper = client{}
@@ -25,10 +23,10 @@ var _ utilnet.RoundTripperWrapper = client{}
 // moment is less than what a request takes.
 const moment = 50 * time.Microsecond
 
-// wrap is for the requests of one machine.
-func (m *machine) wrap(host string) func(http.RoundTripper) http.RoundTripper {
+// Wrap is for the requests of the programs of one machine, as rest.Config's WrapTransport.
+func (n *Network) Wrap(host string) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
-		return client{next, network.Hash(m.seed).Text(host)}
+		return client{next, Hash(n.seed).Text(host)}
 	}
 }
 
@@ -48,7 +46,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // pause waits for a moment.
-func pause(ctx context.Context, id network.Hash) error {
+func pause(ctx context.Context, id Hash) error {
 	timer := time.NewTimer(id.Number(time.Now().UnixNano()).Below(moment))
 	defer timer.Stop()
 	select {
@@ -63,7 +61,7 @@ func pause(ctx context.Context, id network.Hash) error {
 type answer struct {
 	io.ReadCloser
 	ctx context.Context
-	id  network.Hash
+	id  Hash
 }
 
 // Read implements io.Reader.

@@ -1,4 +1,4 @@
-package virtual
+package network
 
 import (
 	"errors"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 )
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -29,10 +28,10 @@ func TestClientTakesItsTime(t *testing.T) {
 		},
 	} {
 		bubble.Test(t, 1, func(t *testing.T) {
-			m := newMachine(network.New(1), 1, nil)
+			n := New(1)
 			var mu sync.Mutex
 			sent, told := map[time.Time]bool{}, map[time.Time]bool{}
-			client := m.wrap("client")(roundTripper(func(r *http.Request) (*http.Response, error) {
+			client := n.Wrap("client")(roundTripper(func(r *http.Request) (*http.Response, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				sent[time.Now()] = true
@@ -70,10 +69,10 @@ func TestClientTakesItsTime(t *testing.T) {
 // Other errors stay, and the end of an answer is told at once.
 func TestClientLeavesAnswersAlone(t *testing.T) {
 	bubble.Test(t, 1, func(t *testing.T) {
-		m := newMachine(network.New(1), 1, nil)
+		n := New(1)
 		other := errors.New("other")
 		for body, want := range map[io.Reader]error{strings.NewReader("text"): nil, iotest.ErrReader(other): other} {
-			client := m.wrap("client")(roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{Body: io.NopCloser(body)}, nil }))
+			client := n.Wrap("client")(roundTripper(func(*http.Request) (*http.Response, error) { return &http.Response{Body: io.NopCloser(body)}, nil }))
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://server/", nil)
 			if err != nil {
 				t.Fatal(err)
