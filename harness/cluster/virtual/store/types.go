@@ -59,9 +59,9 @@ func BuiltInTypes(list ...Type) (*Types, error) {
 	return t, nil
 }
 
-// NewTypes is the types of some CRDs, beside the built-in kinds that the harness uses.
-func NewTypes(list []*apiextensions.CustomResourceDefinition) (*Types, error) {
-	t, err := BuiltInTypes(builtIns()...)
+// NewTypes is the types of some CRDs and further ones without schemas, beside the built-in kinds that the harness uses.
+func NewTypes(list []*apiextensions.CustomResourceDefinition, further ...Type) (*Types, error) {
+	t, err := BuiltInTypes(append(builtIns(), further...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +132,9 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 }
 
 func (t *Types) add(typ *Type, converter managedfields.TypeConverter) (err error) {
+	if t.byResource[typ.Resource] != nil {
+		return fmt.Errorf("resource %s: expected once", typ.Resource)
+	}
 	if typ.merge, err = newMergers(typ, converter); err != nil {
 		return err
 	}
