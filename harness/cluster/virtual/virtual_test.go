@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/matchers"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
@@ -159,54 +161,42 @@ func (w *world) start(ctx context.Context, identity history.Process, program str
 	w.must(u.Start(ctx))
 }
 
-// degraded is the rollup, as a client sees it.
-func (w *world) degraded(ctx context.Context) string {
+// operator is the object with the rollup, as a client sees it.
+func (w *world) operator(ctx context.Context) (*unstructured.Unstructured, error) {
 	w.Helper()
 	config, err := w.cluster.RESTConfig("admin", []string{"system:masters"}, "https://cp-1"+securePort)
 	w.must(err)
 	c, err := dynamic.NewForConfig(config)
 	w.must(err)
-	o, err := c.Resource(schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}).Get(ctx, "cluster", metav1.GetOptions{})
-	w.must(err)
-	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, one := range conditions {
-		if one := one.(map[string]any); strings.HasSuffix(fmt.Sprint(one["type"]), "Degraded") {
-			return fmt.Sprint(one["status"], " ", one["reason"], " ", one["message"])
-		}
-	}
-	return "none"
+	return c.Resource(schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}).Get(ctx, "cluster", metav1.GetOptions{})
 }
 
-// awaits waits until the rollup says something.
-func (w *world) awaits(ctx context.Context, want string, within time.Duration) {
+// awaits waits for a rollup.
+func (w *world) awaits(ctx context.Context, status, reason string, within time.Duration) {
 	w.Helper()
-	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		is := w.degraded(ctx)
-		if strings.HasPrefix(is, want) {
-			return
+	fail := func(message string, _ ...int) {
+		w.Helper()
+		for name := range w.units {
+			text, _ := os.ReadFile(filepath.Join(w.dir, name+".log"))
+			w.Logf("%s:\n%.3000s", name, text)
 		}
-		if time.Since(began) > within {
-			for name := range w.units {
-				text, _ := os.ReadFile(filepath.Join(w.dir, name+".log"))
-				w.Logf("%s:\n%.3000s", name, text)
-			}
-			w.Fatalf("the rollup is %q after %v, expected %q", is, within, want)
-		}
+		w.Fatal(message)
 	}
+	gomega.NewGomega(fail).Eventually(w.operator).WithContext(ctx).WithTimeout(within).WithPolling(100 * time.Millisecond).Should(matchers.HaveRollup(status, reason))
 }
 
 // The project's own programs work as on real API servers: what happens to a plugin is in the rollup within the bounds.
 func TestWorld(t *testing.T) {
 	in(t, 1, func(ctx context.Context, w *world) {
-		w.awaits(ctx, "False AsExpected", 20*time.Second)
+		w.awaits(ctx, "False", "AsExpected", 20*time.Second)
 		w.must(w.plugins["cp-2"].Kill(ctx))
-		w.awaits(ctx, "True", 5*time.Second)
+		w.awaits(ctx, "True", "", 5*time.Second)
 		w.must(w.plugins["cp-2"].Start(ctx))
-		w.awaits(ctx, "False AsExpected", 5*time.Second)
+		w.awaits(ctx, "False", "AsExpected", 5*time.Second)
 		w.must(w.units["reporter-cp-3"].Kill(ctx))
-		w.awaits(ctx, "Unknown ReportStale", 10*time.Second)
+		w.awaits(ctx, "Unknown", "ReportStale", 10*time.Second)
 		w.must(w.units["reporter-cp-3"].Start(ctx))
-		w.awaits(ctx, "False AsExpected", 10*time.Second)
+		w.awaits(ctx, "False", "AsExpected", 10*time.Second)
 	})
 }
 
@@ -252,7 +242,7 @@ func TestAccess(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	once := func(seed uint64) string {
 		return in(t, seed, func(ctx context.Context, w *world) {
-			w.awaits(ctx, "False AsExpected", 20*time.Second)
+			w.awaits(ctx, "False", "AsExpected", 20*time.Second)
 			w.must(w.plugins["cp-1"].Kill(ctx))
 			time.Sleep(30 * time.Second)
 			w.must(w.plugins["cp-1"].Start(ctx))

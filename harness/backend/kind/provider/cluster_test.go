@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,17 +16,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/e2e-framework/klient/wait"
 	"sigs.k8s.io/e2e-framework/pkg/env"
 	"sigs.k8s.io/e2e-framework/pkg/envconf"
 	"sigs.k8s.io/e2e-framework/pkg/envfuncs"
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/provider"
+	"github.com/kmsharness/kmsharness/harness/matchers"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -120,19 +119,10 @@ func awaitDegraded(t *testing.T, ctx context.Context, c *envconf.Config, status 
 	operator := &unstructured.Unstructured{}
 	operator.SetAPIVersion("operator.openshift.io/v1")
 	operator.SetKind("KubeAPIServer")
-	is := func(ctx context.Context) (bool, error) {
-		if err := c.Client().Resources().Get(ctx, "cluster", "", operator); err != nil {
-			return false, err
-		}
-		conditions, _, err := unstructured.NestedSlice(operator.Object, "status", "conditions")
-		return slices.ContainsFunc(conditions, func(x any) bool {
-			condition, _ := x.(map[string]any)
-			return condition["type"] == contract.ConditionDegraded && condition["status"] == status
-		}), err
+	get := func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return operator, c.Client().Resources().Get(ctx, "cluster", "", operator)
 	}
-	if err := wait.For(is, wait.WithContext(ctx), wait.WithTimeout(30*time.Second), wait.WithInterval(200*time.Millisecond), wait.WithImmediate()); err != nil {
-		t.Fatalf("%s is not %s: %v: %v", contract.ConditionDegraded, status, err, operator.Object["status"])
-	}
+	gomega.NewWithT(t).Eventually(get).WithContext(ctx).WithTimeout(30 * time.Second).WithPolling(200 * time.Millisecond).Should(matchers.HaveRollup(status, ""))
 }
 
 // archive is one of an image for this platform: containerd takes no other.
