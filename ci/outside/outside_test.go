@@ -23,6 +23,19 @@ func TestModuleOutside(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "own_test.go.txt"), filepath.Join(dir, "own_test.go")); err != nil {
 		t.Fatal(err)
 	}
+	examples := filepath.Join(dir, "examples")
+	if err := os.Mkdir(examples, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"controller_test.go", "kmsplugin_test.go"} { // what the documentation shows works outside, too
+		data, err := os.ReadFile(filepath.Join(root, "harness/virtualcluster", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(examples, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, name := range []string{"go.mod", "go.sum"} { // the same versions of all dependencies
 		data, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil {

@@ -26,7 +26,7 @@ func BenchmarkVirtual(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s, err := parser.Parse("calm.yaml", fmt.Appendf(nil, "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: calm, title: Nothing goes wrong., area: scale}\nspec: {steps: [{wait: %ds}]}\n", int(c.wait.Seconds())))
+			s, err := parser.Parse("calm.yaml", fmt.Appendf(nil, "apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata: {name: calm, title: Nothing goes wrong., area: scale}\nspec: {steps: [{rotate: {}}, {wait: %ds}]}\n", int(c.wait.Seconds())))
 			if err != nil {
 				b.Fatal(err)
 			}
