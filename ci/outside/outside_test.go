@@ -20,8 +20,10 @@ func TestModuleOutside(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/module")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(filepath.Join(dir, "own_test.go.txt"), filepath.Join(dir, "own_test.go")); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"own_test.go", "manager_test.go"} {
+		if err := os.Rename(filepath.Join(dir, name+".txt"), filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	examples := filepath.Join(dir, "examples")
 	if err := os.Mkdir(examples, 0o700); err != nil {

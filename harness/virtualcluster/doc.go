@@ -36,6 +36,7 @@
 //   - No real socket, pipe or child process: a goroutine that waits for one stops the clock. Listen and dial on a Host. Servers of metrics and
 //     health checks must be off, or listen on a Host. Files are harmless.
 //   - No mutex is held while its holder sleeps or waits for the network or a channel: a goroutine that waits for the mutex stops the clock.
+//     A manager of controller-runtime needs a RESTMapper that was made before (ci/outside/testdata/module/manager_test.go.txt).
 //   - Every goroutine ends when ctx does. One that does not fails the test.
 //   - A clock that stands still for 30 s of real time ends the process, with the stacks of the goroutines that hold it up.
 //   - Channels, timers and tickers are made within Run. A global that was made outside, or has timers, must not be waited for.
