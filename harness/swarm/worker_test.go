@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/swarm"
@@ -27,15 +26,15 @@ type troubled struct {
 	what string
 }
 
-func (b troubled) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
+func (b troubled) Within(ctx context.Context, seed int64, f func(ctx context.Context)) error {
 	switch {
-	case b.what == "panics" && spec.Seed == 2:
+	case b.what == "panics" && seed == 2:
 		panic("a program is wrong")
 	case b.what == "hangs":
 		<-ctx.Done()
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	return b.Backend.Prepare(ctx, spec)
+	return b.Backend.Within(ctx, seed, f)
 }
 
 func serve(what string) {

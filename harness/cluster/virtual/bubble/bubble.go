@@ -36,17 +36,28 @@ func Begin() time.Time { return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) }
 func Main(body func()) {
 	testing.Init()
 	_ = flag.CommandLine.Parse(nil) // the flags of tests stay as they are
-	testing.Main(all, []testing.InternalTest{{Name: "program", F: func(*testing.T) { body() }}}, nil, nil)
+	restore := divert()
+	testing.Main(all, []testing.InternalTest{{Name: "program", F: func(*testing.T) { restore(); body() }}}, nil, nil)
 }
 
 func all(string, string) (bool, error) { return true, nil }
+
+// divert lets package testing tell of a panic on stderr, until restore is called: stdout belongs to what runs.
+func divert() (restore func()) {
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	return func() { os.Stdout = stdout }
+}
 
 // Run runs f in virtual time from a seed, in a test or in a program that began with Main, and returns when f and all goroutines that it started
 // have ended: those that only sleep have an hour. A panic of theirs ends the process. The process has one thread meanwhile.
 // A clock that stands still for as long as Stalled ends it too, after what waits was written to stderr.
 func Run(seed uint64, f func()) error {
 	ran := false
+	restore := divert()
+	defer restore()
 	testing.RunTests(all, []testing.InternalTest{{Name: "bubble", F: func(t *testing.T) {
+		restore()
 		if ran { // in a test that go test repeats
 			return
 		}

@@ -76,17 +76,19 @@ func TestRenewalEqualsRealCode(t *testing.T) {
 func TestWrongRenewalIsFound(t *testing.T) {
 	types := allTypes(t)
 	found := false
-	rapid.Check(t, func(t *rapid.T) {
-		p := newPair(types)
-		p.spoil = func(s *Store) {
-			for _, r := range s.objects {
-				if s.answered > 0 {
-					r.content++
+	for n := 0; n < 10 && !found; n++ { // few histories reach the limit of a size
+		rapid.Check(t, func(t *rapid.T) {
+			p := newPair(types)
+			p.spoil = func(s *Store) {
+				for _, r := range s.objects {
+					if s.answered > 0 {
+						r.content++
+					}
 				}
 			}
-		}
-		found = found || renewals(t, p) != ""
-	})
+			found = found || renewals(t, p) != ""
+		})
+	}
 	if !found {
 		t.Error("not one difference")
 	}
