@@ -16,6 +16,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // client sends the two requests that a reporter makes.
@@ -98,8 +99,8 @@ func rereadToken(c *rest.Config) {
 // Alternatives are the options of a reporter that fails over (connectivity altsvc). A write leaves time to be refused a connection by three
 // API servers in turn. One that has gone silent is noticed before the next write, and one that was given up is tried again after an interval:
 // it may be the only one that is left.
-func Alternatives(t contract.Timing) altsvc.Options {
-	return altsvc.Options{DialTimeout: t.DialTimeout(), PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
+func Alternatives(h host.Host, t contract.Timing) altsvc.Options {
+	return altsvc.Options{LocalAddresses: h.AddressesFunc, DialTimeout: t.DialTimeout(), PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
 }
 
 // get reads the CR.

@@ -59,7 +59,7 @@ func failingOver() []Mutant {
 			Mistake: "no timeout of its own for a connection: the deadline of the write ends the attempt, nobody is blamed, and the next write tries the same API server",
 		},
 		{
-			Name: "fails-over-after-five-seconds", Scenario: "altsvc-apiserver-killed", Caught: []string{"steps[9].expect"},
+			Name: "fails-over-after-five-seconds", Scenario: "altsvc-apiserver-killed", Caught: []string{"steps[3].expect"},
 			Virtual: reporting(func(r *startingReporter) error { stayWithTheGone(&r.Host, 5*time.Second); return nil }),
 			Mistake: "an API server is gone once it has been unreachable for five seconds, as with a lease or a health check: until then each write goes to it again",
 		},
@@ -97,7 +97,7 @@ func onlyTheFirst() func(string) string {
 // failingOverBy is a reporter that fails over in another way.
 func failingOverBy(change func(*altsvc.Options)) func() virtual.Options {
 	return reporting(func(r *startingReporter) error {
-		o := publish.Alternatives(r.Timing)
+		o := publish.Alternatives(r.Host, r.Timing)
 		change(&o)
 		config, err := reporter.Connection(r.Host, r.Options)
 		if err != nil {

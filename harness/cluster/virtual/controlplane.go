@@ -109,7 +109,9 @@ func (c *ControlPlane) address(node string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.made++
-	return netip.AddrFrom4([4]byte{10, 0, 0, c.made}).String()
+	at := netip.AddrFrom4([4]byte{10, 0, 0, c.made})
+	c.machine.setAddress(node, at)
+	return at.String()
 }
 
 // Remove implements local.Cluster.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -40,13 +41,30 @@ type machine struct {
 	lives    map[string]int // how often programs of a name were started
 	running  []life         // those that have not ended
 	listener func(at time.Time, payload any)
+	address  map[string]netip.Addr // of nodes, where clients know API servers by address
 }
 
 // harnessHost is the machine of the harness itself.
 const harnessHost = "harness"
 
 func newMachine(n *network.Network, seed uint64, programs map[string]Main) *machine {
-	return &machine{network: n, seed: seed, programs: programs, lives: map[string]int{}}
+	return &machine{network: n, seed: seed, programs: programs, lives: map[string]int{}, address: map[string]netip.Addr{}}
+}
+
+func (m *machine) setAddress(node string, at netip.Addr) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.address[node] = at
+}
+
+// addressesOf is the addresses of a node, which its programs share.
+func (m *machine) addressesOf(node string) []netip.Addr {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if at, ok := m.address[node]; ok {
+		return []netip.Addr{at}
+	}
+	return nil
 }
 
 // Unit implements live.Machine.
@@ -209,6 +227,7 @@ func (u *unit) launch(ctx context.Context) (*run, error) {
 	h := u.machine.network.Host(r.host)
 	h.RandomOf = rand.New(rand.NewPCG(u.machine.seed, uint64(network.Hash(0).Text(u.name).Number(int64(r.pid)))))
 	h.WrapFunc = u.machine.network.Wrap(r.host)
+	h.AddressesFunc = func() ([]netip.Addr, error) { return u.machine.addressesOf(u.identity.Node), nil }
 	h.EnvFunc = func(name string) string { return environment(spec.Env, name) }
 	h.AppendFunc = u.machine.files.Append
 	h.SeenFunc = func(path string) string { return seen(spec.Mounts, path) }
