@@ -142,6 +142,7 @@ func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, liv
 
 // commit makes a version the newest, if it is admitted, and etcd takes it.
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
+	v.managed = new(managed)
 	if s.Admit != nil {
 		var was *Version
 		if live != nil {

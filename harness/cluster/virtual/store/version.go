@@ -2,10 +2,12 @@ package store
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -29,6 +31,24 @@ type Version struct {
 	body    map[string]any // without managedFields and resourceVersion
 	owners  owners
 	content int // bytes of body as JSON
+	managed *managed
+}
+
+// managed is managedFields as decoded JSON. A version is shown to policies, watches and recorders.
+type managed struct {
+	once   sync.Once
+	fields []any
+}
+
+func (v *Version) managedFields() []any {
+	v.managed.once.Do(func() {
+		if fields := v.owners.entries(); len(fields) > 0 {
+			o := &unstructured.Unstructured{Object: map[string]any{}}
+			o.SetManagedFields(fields)
+			v.managed.fields, _, _ = unstructured.NestedSlice(o.Object, "metadata", "managedFields") // it was set
+		}
+	})
+	return runtime.DeepCopyJSONValue(v.managed.fields).([]any)
 }
 
 // Body is the object as decoded JSON, without metadata.managedFields and metadata.resourceVersion. It is shared by
@@ -52,8 +72,8 @@ func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry {
 func (v *Version) Object() *unstructured.Unstructured {
 	o := (&unstructured.Unstructured{Object: v.body}).DeepCopy()
 	o.SetResourceVersion(v.ResourceVersion())
-	if fields := v.owners.entries(); len(fields) > 0 {
-		o.SetManagedFields(fields)
+	if fields := v.managedFields(); len(fields) > 0 {
+		o.Object["metadata"].(map[string]any)["managedFields"] = fields // it has a resourceVersion
 	}
 	return o
 }
