@@ -107,8 +107,8 @@ const linger = time.Hour
 
 // prepare sets what is global in a process and would lead from one bubble into another, or draws from chance that no seed decides.
 func prepare(seed uint64) (restore func()) {
-	if !strings.Contains(os.Getenv("GODEBUG"), "randseednop=0") {
-		_ = os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+",randseednop=0", ",")) // a valid name does not fail
+	if !strings.Contains(os.Getenv("GODEBUG"), settings) {
+		_ = os.Setenv("GODEBUG", strings.TrimPrefix(os.Getenv("GODEBUG")+","+settings, ",")) // a valid name does not fail
 	}
 	//lint:ignore SA1019 wait.Jitter and others draw from what nothing else seeds
 	oldrand.Seed(int64(seed) + 1)
@@ -135,6 +135,9 @@ func prepare(seed uint64) (restore func()) {
 		klog.ClearLogger()
 	}
 }
+
+// settings of Go: package math/rand takes a seed, and TLS agrees on keys without a quantum computer in mind, which takes a third of the time.
+const settings = "randseednop=0,tlsmlkem=0,tlssecpmlkem=0"
 
 // garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 25 MB.
 const garbage = 200
