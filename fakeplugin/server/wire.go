@@ -14,12 +14,6 @@ const (
 	mapKey, mapValue                                    protowire.Number = 1, 2
 )
 
-// Unreadable says whether a response holds a string that protobuf forbids, which its receiver's library makes an error of.
-func Unreadable(resp any) bool {
-	_, unreadable := encodable(resp)
-	return unreadable
-}
-
 // encodable is resp, or its bytes if it holds a string that protobuf forbids: a plugin in another language, or one
 // without a library, can send that.
 func encodable(resp any) (out any, unreadable bool) {

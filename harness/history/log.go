@@ -17,7 +17,6 @@ type Log struct {
 	mu     sync.Mutex
 	w      *bufio.Writer
 	events []Event
-	stream bool // events are not kept, but for the last
 	seq    int64
 	err    error // the first write error: reported by Close, the run goes on in memory
 	subs   map[int]func(Event)
@@ -54,22 +53,12 @@ func (l *Log) Buffer() []Event {
 	return room
 }
 
-// NewStream keeps nothing: events are told to subscribers and forgotten. It is for runs whose history no memory holds.
-func NewStream() *Log {
-	l := NewLog(nil)
-	l.stream = true
-	return l
-}
-
 // Append numbers, stores and writes e, then tells the subscribers, in the same order for all of them.
 func (l *Log) Append(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.seq++
 	e.Seq, e.At = l.seq, e.At.UTC()
-	if l.stream {
-		l.events = l.events[:0] // one at a time
-	}
 	if len(l.events) == cap(l.events) {
 		l.events = slices.Grow(l.events, max(len(l.events), leastCapacity)) // twice: append would copy a long history ten times
 	}
@@ -85,10 +74,8 @@ func (l *Log) Append(e Event) {
 func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.stream {
-		for _, e := range l.events {
-			f(e)
-		}
+	for _, e := range l.events {
+		f(e)
 	}
 	id := l.nextID
 	l.nextID++
@@ -104,9 +91,6 @@ func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 func (l *Log) Events() []Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.stream {
-		return nil
-	}
 	return l.events[:len(l.events):len(l.events)]
 }
 
