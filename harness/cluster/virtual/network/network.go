@@ -26,9 +26,13 @@ var (
 	latenciesUnix    = latency{5 * time.Microsecond, 20 * time.Microsecond} // of both
 )
 
-// at is the latency of what begins at an instant.
+// at is the latency of what begins at an instant. It changes so slowly that what is sent later arrives later: what is sent does not depend on whether
+// something was sent shortly before.
 func (l latency) at(id Hash, t time.Time) time.Duration {
-	return l.least + id.Number(t.UnixNano()).Below(l.more)
+	span := int64(2 * l.more) // in which it changes by less than half of that
+	n, into := t.UnixNano()/span, t.UnixNano()%span
+	from, to := int64(id.Number(n).Below(l.more)), int64(id.Number(n+1).Below(l.more))
+	return l.least + time.Duration(from+(to-from)*into/span)
 }
 
 // DialTimeout ends a dial to which nothing answers. A system would give up after some two minutes, and client-go does after as long as this.

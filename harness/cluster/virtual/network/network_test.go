@@ -340,3 +340,23 @@ func TestIsolated(t *testing.T) {
 		roundTrip(t, dial(t, n, "a", "tcp", "b:1"))
 	})
 }
+
+// What is sent later arrives later, whatever was sent before.
+func TestLatencyKeepsOrder(t *testing.T) {
+	begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, l := range []latency{latencies, latenciesConnect, latenciesUnix} {
+		var last time.Time
+		for i := range 100_000 {
+			sent := begin.Add(time.Duration(i) * 37)
+			takes := l.at(7, sent)
+			if takes < l.least || takes >= l.least+l.more {
+				t.Fatalf("%v: %v", l, takes)
+			}
+			if at := sent.Add(takes); !at.After(last) {
+				t.Fatalf("%v: sent at %v arrives at %v, what was sent before at %v", l, sent, at, last)
+			} else {
+				last = at
+			}
+		}
+	}
+}
