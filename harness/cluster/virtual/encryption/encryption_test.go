@@ -212,6 +212,29 @@ func TestLatePlugin(t *testing.T) {
 	}
 }
 
+// A plugin that comes late gives a data key while kube-apiserver does not accept its answers. kube-apiserver goes on with both probe loops then.
+func TestLatePluginIsUnhealthy(t *testing.T) {
+	for _, with := range []string{"healthz:for=2m", "version:for=2m", "ciphertext-oversized:for=2m"} {
+		in(t, func(ctx context.Context, w *world) {
+			w.load(ctx, configuration)
+			asking, end := context.WithCancel(ctx)
+			defer end()
+			w.programs.Go(func() {
+				for asking.Err() == nil {
+					_ = w.ready(asking)
+					time.Sleep(4 * time.Second)
+				}
+			})
+			time.Sleep(20 * time.Second)
+			w.plugin(ctx, "--profile=thales", "--fault="+with)
+			time.Sleep(4 * time.Minute)
+			if _, err := w.encrypt(ctx); err != nil {
+				t.Errorf("%s: %v", with, err)
+			}
+		})
+	}
+}
+
 func TestUnusable(t *testing.T) {
 	in(t, func(ctx context.Context, w *world) {
 		w.write("kind: Nothing")

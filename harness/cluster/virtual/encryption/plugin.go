@@ -12,6 +12,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2"
+	kmstypes "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2"
 	kmsapi "k8s.io/kms/apis/v2"
 	"k8s.io/kms/pkg/service"
 
@@ -63,14 +65,17 @@ type plugin struct {
 	client  kmsapi.KeyManagementServiceClient
 	timeout time.Duration
 
-	mu     sync.Mutex
-	busy   chan struct{} // is closed when the call ends that is made with the mutex held; nil: none is
-	keyID  string        // of the last Status
-	primed time.Time     // when it first gave a data key: there is one loop then
-	loaded time.Time     // when the loops began
-	loops  [2]call       // the last calls of Status by loops
-	holder holder        // who called Status last
-	until  time.Time     // when it has to be done; zero: nobody else comes
+	mu      sync.Mutex
+	busy    chan struct{} // is closed when the call ends that is made with the mutex held; nil: none is
+	version string        // of the first Status
+	keyID   string        // of the last Status
+	healthy bool          // kube-apiserver accepts the last Status
+	sealed  string        // key_id of the data key that kube-apiserver has
+	primed  time.Time     // when a probe first succeeded: there is one loop then
+	loaded  time.Time     // when the loops began
+	loops   [2]call       // the last calls of Status by loops
+	holder  holder        // who called Status last
+	until   time.Time     // when it has to be done; zero: nobody else comes
 }
 
 // holder of the mutex.
@@ -140,8 +145,13 @@ func (p *plugin) Status(ctx context.Context) (*service.StatusResponse, error) {
 		return nil, err
 	}
 	p.mu.Lock()
-	p.keyID = r.KeyId
-	p.mu.Unlock()
+	defer p.mu.Unlock()
+	known := r.Version == kmsv2.KMSAPIVersionv2 || r.Version == kmsv2.KMSAPIVersionv2beta1
+	if known && p.version == "" {
+		p.version = r.Version
+	}
+	p.keyID, p.healthy = r.KeyId, r.Healthz == "ok" && known && r.Version == p.version
+	p.prime()
 	return &service.StatusResponse{Version: r.Version, Healthz: r.Healthz, KeyID: r.KeyId}, nil
 }
 
@@ -154,12 +164,23 @@ func (p *plugin) Encrypt(ctx context.Context, uid string, data []byte) (*service
 	if err != nil {
 		return nil, err
 	}
+	// kube-apiserver validates the same, with other data
+	valid := kmsv2.ValidateEncryptedObject(&kmstypes.EncryptedObject{KeyID: r.KeyId, EncryptedDEKSource: r.Ciphertext, EncryptedData: []byte{0}, Annotations: r.Annotations,
+		EncryptedDEKSourceType: kmstypes.EncryptedDEKSourceType_HKDF_SHA256_XNONCE_AES_GCM_SEED})
 	p.mu.Lock()
-	if p.primed.IsZero() && r.KeyId == p.keyID {
+	defer p.mu.Unlock()
+	if valid == nil && r.KeyId == p.keyID {
+		p.sealed = r.KeyId
+		p.prime()
+	}
+	return &service.EncryptResponse{Ciphertext: r.Ciphertext, KeyID: r.KeyId, Annotations: r.Annotations}, nil
+}
+
+// prime notes the first probe that succeeds: the answers to Status are right, and there is a data key for its key_id. The plugin is locked.
+func (p *plugin) prime() {
+	if p.primed.IsZero() && p.healthy && p.sealed != "" && p.sealed == p.keyID {
 		p.primed = time.Now()
 	}
-	p.mu.Unlock()
-	return &service.EncryptResponse{Ciphertext: r.Ciphertext, KeyID: r.KeyId, Annotations: r.Annotations}, nil
 }
 
 // begin notes a call that is made with the mutex held, and limits it; end notes its end.
