@@ -63,6 +63,7 @@ func Load(ctx context.Context, h host.Host, file, apiServer string, lines Lines,
 	}
 	e.dynamic = encryptionconfig.NewDynamicTransformers(c.Transformers, c.HealthChecks[0], c.end, c.KMSCloseGracePeriod)
 	e.inForce.Store(c)
+	go e.prime(c)
 	return e, nil
 }
 
@@ -126,7 +127,25 @@ func (e *Encryption) renew(ctx context.Context) error {
 	}
 	e.dynamic.Set(c.Transformers, c.end, c.HealthChecks[0], c.KMSCloseGracePeriod)
 	e.inForce.Store(c)
+	go e.prime(c)
 	return nil
+}
+
+// prime checks a configuration until all its plugins have been healthy once. kube-apiserver has two probe loops for a plugin that did not answer at
+// first. When both probe every ten seconds, they do in the same instant, and neither can wait for an answer (plugin.take).
+func (e *Encryption) prime(c *configuration) {
+	for {
+		next := e.plugins.unprimed(c.ctx)
+		if next.IsZero() {
+			return
+		}
+		select {
+		case <-time.After(time.Until(next)):
+			_ = e.check(c.ctx, c) // the next check finds the same error
+		case <-c.ctx.Done():
+			return
+		}
+	}
 }
 
 // validate returns when all plugins of a configuration are healthy.

@@ -235,6 +235,23 @@ func TestLatePluginIsUnhealthy(t *testing.T) {
 	}
 }
 
+// A late plugin is used although nobody polls readyz.
+func TestLatePluginWithoutHealthChecks(t *testing.T) {
+	for _, comes := range []time.Duration{5 * time.Second, 59 * time.Second, 60 * time.Second, 61 * time.Second, 70 * time.Second} {
+		for _, timeout := range []string{"3s", "10s"} {
+			in(t, func(ctx context.Context, w *world) {
+				w.load(ctx, strings.Replace(configuration, "3s", timeout, 1))
+				time.Sleep(comes)
+				w.plugin(ctx)
+				time.Sleep(90 * time.Second)
+				if _, err := w.encrypt(ctx); err != nil {
+					t.Errorf("a plugin with a timeout of %s that came after %v: %v", timeout, comes, err)
+				}
+			})
+		}
+	}
+}
+
 func TestUnusable(t *testing.T) {
 	in(t, func(ctx context.Context, w *world) {
 		w.write("kind: Nothing")

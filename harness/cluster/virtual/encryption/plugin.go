@@ -50,12 +50,30 @@ func (p *plugins) free(load context.Context) (busy <-chan struct{}, until time.T
 	return nil, until
 }
 
+// unprimed is when a configuration is to be checked, for plugins that have not been healthy yet; zero: all have.
+func (p *plugins) unprimed(load context.Context) (next time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for _, one := range p.all {
+		if one.ctx != load {
+			continue
+		}
+		if t := one.unprimed(now); !t.IsZero() && (next.IsZero() || t.Before(next)) {
+			next = t
+		}
+	}
+	return next
+}
+
 // kube-apiserver has a mutex for each plugin, which it holds while it calls Status, and Encrypt after it. In virtual time a goroutine that waits for
 // the mutex stops the clock. Callers are two probe loops and health checks. The loops begin after the first Status. The first loop probes once a minute,
 // and every ten seconds after a failure. The second loop exists only if the first Status failed; it probes every ten seconds until the first success.
 const (
 	probeInterval = time.Minute
 	retryInterval = 10 * time.Second
+	// remembered is how long kube-apiserver answers a probe with the failure of the last one.
+	remembered = 3 * time.Second
 )
 
 // plugin is the connection with a KMS plugin.
@@ -254,6 +272,20 @@ func (p *plugin) free(now time.Time) (busy <-chan struct{}, until time.Time) {
 		}
 	}
 	return nil, until
+}
+
+// unprimed is when the failure of the next tick of both loops is no longer remembered; zero: the plugin is primed.
+func (p *plugin) unprimed(now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.primed.IsZero() {
+		return time.Time{}
+	}
+	first := p.loaded.Add(retryInterval + remembered + 1)
+	if now.Before(first) {
+		return first
+	}
+	return first.Add((now.Sub(first)/retryInterval + 1) * retryInterval)
 }
 
 // Decrypt implements service.Service.
