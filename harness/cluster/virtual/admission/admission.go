@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	admissionregistration "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +21,6 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
 	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Policies are those in force. It is safe for concurrent use.
@@ -40,13 +40,20 @@ type compiled struct {
 	evaluator  validating.Validator
 }
 
-// New is no policies. Selectors of namespaces are not supported: no namespace has labels.
+// New is no policies.
 func New() *Policies {
-	namespaces := corelisters.NewNamespaceLister(cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}))
 	return &Policies{
-		dispatcher: validating.NewDispatcher(nil, generic.NewPolicyMatcher(matching.NewMatcher(namespaces, nil))),
+		dispatcher: validating.NewDispatcher(nil, generic.NewPolicyMatcher(matching.NewMatcher(namespaces{}, nil))),
 		objects:    admission.NewObjectInterfacesFromScheme(runtime.NewScheme()), compiled: map[string]compiled{},
 	}
+}
+
+// namespaces has one of every name, because namespaces need not exist. Their only label is the one that kube-apiserver gives each.
+type namespaces struct{ corelisters.NamespaceLister }
+
+// Get implements corelisters.NamespaceLister.
+func (namespaces) Get(name string) (*corev1.Namespace, error) {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil
 }
 
 // Set puts policies in force, and ends all others. A policy without a binding has no effect.
