@@ -42,12 +42,13 @@
 //   - Channels, timers and tickers are made within Run. A global that was made outside, or has timers, must not be waited for.
 //   - GOMAXPROCS is 1, and t.Parallel is of no use. For more cores, run more processes.
 //   - The run depends on the seed alone if the program does: ranging over a map, or goroutines of one instant that race, may change it.
+//     client-go calls the event handlers of one informer in the order of a map. It shows if they share a client that is rate-limited.
 //
 // # What it cannot do
 //
 // There are no controllers, no scheduler, no kubelet, no garbage collection by owner references and no life cycle of namespaces: namespaces need not
 // exist. CRDs that are created through the API are stored and not served. Of a CRD with several served versions New accepts none, as nothing converts.
-// Field selectors know metadata.name and metadata.namespace. Webhooks are not called. Service accounts have no tokens; use Host.ConfigAs. Lists
+// Field selectors know metadata.name and metadata.namespace, and a policy's selector of namespaces the label kubernetes.io/metadata.name. Webhooks are not called. Service accounts have no tokens; use Host.ConfigAs. Lists
 // are not divided into pages. Priority and fairness, the watch cache and etcd's quorum do not exist. A goroutine cannot be paused: HostFrozen stops its
 // connections, and its timers go on.
 package virtualcluster
