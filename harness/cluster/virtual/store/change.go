@@ -50,7 +50,7 @@ func (s *Store) change(now time.Time, t *Type, live *record, c candidate, subres
 	}
 	slices.SortFunc(c.owners, compareEntries)
 	if equal(body, live.body) && sameOwners(c.owners, live.owners.entries()) {
-		return live.Version, nil
+		return live.Version, s.admit(live.Version, live.Version)
 	}
 	return s.store(t, live.Key, body, c.owners, live)
 }
@@ -140,17 +140,23 @@ func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, liv
 	return v, nil
 }
 
+// admit is an error if a change must not be made, also one that changes nothing.
+func (s *Store) admit(was, will *Version) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(was, will)
+}
+
 // commit makes a version the newest, if it is admitted, and etcd takes it.
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
 	v.managed = new(managed)
-	if s.Admit != nil {
-		var was *Version
-		if live != nil {
-			was = live.Version
-		}
-		if err := s.Admit(was, v); err != nil {
-			return nil, err
-		}
+	var was *Version
+	if live != nil {
+		was = live.Version
+	}
+	if err := s.admit(was, v); err != nil {
+		return nil, err
 	}
 	if v.Size() > s.options.MaxRequestBytes {
 		return nil, status(http.StatusInternalServerError, metav1.StatusReasonUnknown, tooLarge)

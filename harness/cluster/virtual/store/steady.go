@@ -27,7 +27,7 @@ func (s *Store) steady(now time.Time, t *Type, live *record, patch *unstructured
 	}
 	s.answered++
 	if len(w.edits) == 0 {
-		return live.Version, true, nil
+		return live.Version, true, s.admit(live.Version, live.Version)
 	}
 	body, bytes := w.edited(t, live.body)
 	e := *list.list[m.at]
