@@ -1,10 +1,10 @@
 package swarm
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Kinds of changes, and of how many kinds they are among seeds with a few episodes.
@@ -46,22 +46,22 @@ func (d *drawing) change(kind int) (out []subject, ok bool) {
 	return out, ok
 }
 
-func (d *drawing) changing(kind int) (subjects []func() []string, ok bool) {
+func (d *drawing) changing(kind int) (subjects []func() steps, ok bool) {
 	switch kind {
 	case nodesChange:
 		if len(d.nodes) < 3 {
 			return nil, false
 		}
 		n := d.setApart()
-		subjects = append(subjects, func() []string { return d.nodeChange(n) })
+		subjects = append(subjects, func() steps { return d.nodeChange(n) })
 		for _, other := range d.nodes {
-			subjects = append(subjects, func() []string { return d.plugin(other) }, func() []string { return d.reporter(other) })
+			subjects = append(subjects, func() steps { return d.plugin(other) }, func() steps { return d.reporter(other) })
 		}
 	case encryptionChanges:
 		subjects = append(subjects, d.encryption)
 	case conditionsRace:
 		if d.rng.IntN(2) == 0 {
-			return []func() []string{d.removalRace, d.aggregator}, true
+			return []func() steps{d.removalRace, d.aggregator}, true
 		}
 		subjects = append(subjects, d.foreignRace)
 	default:
@@ -72,7 +72,7 @@ func (d *drawing) changing(kind int) (subjects []func() []string, ok bool) {
 	return append(subjects[:1], beside...), true
 }
 
-// setApart takes a node out of those that other lanes are about.
+// setApart takes a node out of those that other rows are about.
 func (d *drawing) setApart() string {
 	i := d.rng.IntN(len(d.nodes))
 	n := d.nodes[i]
@@ -81,34 +81,33 @@ func (d *drawing) setApart() string {
 }
 
 // nodeChange ends with the node that it began with.
-func (d *drawing) nodeChange(n string) []string {
-	other := n + "-new"
+func (d *drawing) nodeChange(n string) steps {
+	other, back := n+"-new", &scenario.Node{Add: n}
 	switch d.rng.IntN(4) {
 	case 0:
-		return d.during("node: {remove: "+n+"}", "node: {add: "+n+"}")
+		return d.during(&scenario.Node{Remove: n}, back)
 	case 1:
-		return d.during("node: {remove: "+n+", reporter: lingers}", "node: {add: "+n+"}")
+		return d.during(&scenario.Node{Remove: n, Reporter: scenario.ReporterLingers}, back)
 	case 2:
-		return []string{fmt.Sprintf("node: {replace: %s, with: %s}", n, n)}
-	default:
-		return d.during(fmt.Sprintf("node: {replace: %s, with: %s}", n, other), fmt.Sprintf("node: {replace: %s, with: %s}", other, n))
+		return steps{step(&scenario.Node{Replace: n, With: n})}
 	}
+	return d.during(&scenario.Node{Replace: n, With: other}, &scenario.Node{Replace: other, With: n})
 }
 
 // encryption switches KMS off and on, or from one plugin to another, with objects that have to outlive it.
-func (d *drawing) encryption() []string {
-	write := fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))
-	out := []string{write}
+func (d *drawing) encryption() steps {
+	out := d.write()
+	write := out[0]
 	switch d.rng.IntN(3) {
 	case 0:
-		out = append(out, d.during("encryption: {type: identity}", "encryption: {type: KMS}")...)
+		out = append(out, d.during(&scenario.Encryption{Type: scenario.TypeIdentity}, &scenario.Encryption{Type: scenario.TypeKMS})...)
 	case 1:
-		next := `"` + d.keyword("3", "4", "5") + `"`
-		both := strings.Join(append([]string{next}, slices.DeleteFunc(slices.Clone(d.keyIDs), func(k string) bool { return k == next })...), ", ")
-		out = append(out, d.during("encryption: {type: KMS, keyIDs: ["+both+"]}", "encryption: {type: KMS, keyIDs: ["+next+"]}")...)
+		next := pick(d.rng, "3", "4", "5")
+		both := append([]string{next}, slices.DeleteFunc(slices.Clone(d.keyIDs), func(k string) bool { return k == next })...)
 		d.keyIDs = []string{next}
+		out = append(out, d.during(&scenario.Encryption{Type: scenario.TypeKMS, KeyIDs: both}, &scenario.Encryption{Type: scenario.TypeKMS, KeyIDs: d.keyIDs})...)
 	default:
-		out = append(out, "rotate: {lag: "+d.keyword("0s", "1I", "3I")+"}", d.wait("1I", "3I", "5I"), write)
+		out = append(out, d.rotate(), d.wait("1I", "3I", "5I"), write)
 	}
-	return append(out, d.keyword(write, "data: {op: verify}"))
+	return append(out, pick(d.rng, write, step(&scenario.Data{Op: scenario.DataVerify})))
 }

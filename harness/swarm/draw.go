@@ -5,84 +5,63 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Name of the scenario of a seed.
 func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
 
-// Draw is the short scenario file of a seed: a few episodes in each lane.
-func Draw(seed int64) []byte { return Plan{}.Draw(seed) }
+func fileName(seed int64) string { return Name(seed) + ".yaml" }
 
 // Draw is the scenario file of a seed.
-func (p Plan) Draw(seed int64) []byte {
-	d := p.drawing(seed)
-	if p.Operator {
-		return operatorDrawing{d}.operated()
-	}
-	return d.file(d.disturbances())
-}
+func (p Plan) Draw(seed int64) ([]byte, error) { return p.Scenario(seed).Encode() }
 
-func (p Plan) drawing(seed int64) *drawing {
+// Scenario is what the scenario file of a seed says.
+func (p Plan) Scenario(seed int64) *scenario.Scenario {
 	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p.withDefaults()}
-	d.topology()
-	d.head = d.begins()
-	return d
-}
-
-func (d *drawing) begins() string {
-	return fmt.Sprintf("apiVersion: kmsharness.io/v1alpha1\nkind: Scenario\nmetadata:\n  name: %s\n", Name(d.seed)) +
-		"  title: \"Faults drawn at random break no promise, and when they are over everything gets well.\"\n  area: scale\nspec:\n" +
-		fmt.Sprintf("  contract: %s\n  topology: {controlPlanes: %d, keyIDs: [%s], aggregators: %d%s}\n", d.contract, len(d.nodes), strings.Join(d.keyIDs, ", "), d.aggregators, d.plan.way())
-}
-
-// file is the scenario file with lanes that were drawn.
-func (d *drawing) file(disturbances [][]string) []byte { return d.fileTo(disturbances, liveness) }
-
-func (d *drawing) fileTo(disturbances [][]string, after string) []byte {
-	var b strings.Builder
-	b.WriteString(d.head + "  steps:\n  - parallel:\n")
-	for _, lane := range disturbances {
-		b.WriteString("    - repeat:\n        times: 1\n        steps:\n")
-		for _, step := range lane {
-			fmt.Fprintf(&b, "        - %s\n", step)
-		}
+	s := scenario.Scenario{Name: Name(seed), File: fileName(seed), Title: "Faults drawn at random break no promise, and when they are over everything gets well.", Area: "scale"}
+	d.cluster(&s)
+	if p.Operator {
+		operatorDrawing{d}.operated(&s)
+	} else {
+		s.Steps = append(steps{together(d.disturbances())}, liveness()...)
 	}
-	b.WriteString(after)
-	return []byte(b.String())
+	return s.WithDefaults()
 }
 
 // drawing is one scenario while it is drawn.
 type drawing struct {
-	rng         *rand.Rand
-	seed        int64
-	plan        Plan
-	brief       bool   // faults are short: something waits for their end, and not for ever
-	head        string // of the file: what is drawn later may change nodes and keyIDs
-	nodes       []string
-	keyIDs      []string
-	contract    string
-	aggregators int
+	rng    *rand.Rand
+	seed   int64
+	plan   Plan
+	brief  bool // faults are short: something waits for their end, and not for ever
+	nodes  []string
+	keyIDs []string
 }
 
-func (d *drawing) topology() {
-	for i := range d.one(1, 3, 3, 3, 5) {
-		d.nodes = append(d.nodes, fmt.Sprintf("cp-%d", i+1))
+// cluster draws what is there when the steps begin. What is drawn later may change the drawing's nodes and keyIDs.
+func (d *drawing) cluster(s *scenario.Scenario) {
+	t := &s.Topology
+	t.ControlPlanes = pick(d.rng, 1, 3, 3, 3, 5)
+	t.KeyIDs = pick(d.rng, []string{"1"}, []string{"1"}, []string{"2", "1"})
+	s.Contract = cmp.Or(d.plan.Contract, pick(d.rng, scenario.ContractConditions, scenario.ContractConditions, scenario.ContractHealthReports))
+	t.Aggregators = pick(d.rng, 1, 1, 2)
+	if d.plan.Streams {
+		t.Connectivity = history.ConnectStream
 	}
-	d.keyIDs = [][]string{{`"1"`}, {`"1"`}, {`"2"`, `"1"`}}[d.rng.IntN(3)]
-	d.contract = cmp.Or(d.plan.Contract, d.keyword("conditions", "conditions", "healthreports"))
-	d.aggregators = d.one(1, 1, 2)
+	d.nodes, d.keyIDs = t.Nodes(), t.KeyIDs
 }
 
-func (d *drawing) one(of ...int) int           { return of[d.rng.IntN(len(of))] }
-func (d *drawing) keyword(of ...string) string { return of[d.rng.IntN(len(of))] }
-func (d *drawing) node() string                { return d.keyword(d.nodes...) }
+func pick[T any](rng *rand.Rand, of ...T) T { return of[rng.IntN(len(of))] }
+
+func (d *drawing) node() string { return pick(d.rng, d.nodes...) }
 
 type subject struct {
-	episode func() []string
+	episode func() steps
 	serves  bool // it is the API server, which waits for what it needs when it starts
 	needed  bool // by the API server when it starts
 	writes  bool // through an API server, and it must be one that can
@@ -101,13 +80,12 @@ func compatible(subjects []subject) []subject {
 func (d *drawing) subjects() []subject {
 	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.clock}}
 	apiserver := d.node() // one at most: the others serve meanwhile
-	subjects = append(subjects, subject{episode: func() []string { return d.apiserver(apiserver) }, serves: true})
+	subjects = append(subjects, subject{episode: func() steps { return d.apiserver(apiserver) }, serves: true})
 	for _, n := range d.nodes {
-		subjects = append(subjects, subject{episode: func() []string { return d.plugin(n) }, needed: n == apiserver},
-			subject{episode: func() []string { return d.reporter(n) }})
+		subjects = append(subjects, subject{episode: func() steps { return d.plugin(n) }, needed: n == apiserver}, subject{episode: func() steps { return d.reporter(n) }})
 	}
 	if len(d.nodes) > 1 {
-		subjects = append(subjects, subject{episode: d.foreign, writes: true}, subject{episode: func() []string { return []string{fmt.Sprintf("data: {op: write, count: %d}", d.one(1, 3, 6))} }})
+		subjects = append(subjects, subject{episode: d.foreign, writes: true}, subject{episode: d.write})
 	}
 	d.rng.Shuffle(len(subjects), func(i, j int) { subjects[i], subjects[j] = subjects[j], subjects[i] })
 	return subjects
@@ -115,7 +93,7 @@ func (d *drawing) subjects() []subject {
 
 // disturbances are rows of episodes that go on at the same time. No two of them are about the same thing, so that each finds it as it
 // left it.
-func (d *drawing) disturbances() [][]string {
+func (d *drawing) disturbances() []steps {
 	subjects := d.subjects()
 	if d.plan.Length > 0 {
 		if changes, ok := d.longChange(); ok {
@@ -126,54 +104,61 @@ func (d *drawing) disturbances() [][]string {
 	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
 		subjects = changes
 	}
-	var out [][]string
-	for _, subject := range compatible(subjects[:min(len(subjects), d.one(1, 2, 3, 4))]) {
-		var lane []string
-		for range d.one(1, 2, 3) {
-			lane = append(lane, d.wait("0I", "1I", "2I", "7I"))
-			lane = append(lane, subject.episode()...)
-		}
-		out = append(out, lane)
+	var out []steps
+	for _, subject := range compatible(subjects[:min(len(subjects), pick(d.rng, 1, 2, 3, 4))]) {
+		out = append(out, d.row(subject.episode, "0I", "1I", "2I", "7I"))
 	}
 	return out
 }
 
-func (d *drawing) wait(of ...string) string {
-	text, within := d.keyword(of...), d.rng.IntN(int(d.plan.Timing.Interval/time.Millisecond))+1
-	if d.brief {
-		return fmt.Sprintf("wait: %dms", min(within, mostBrief))
+// row is one to three episodes, each after a pause.
+func (d *drawing) row(episode func() steps, pauses ...string) (row steps) {
+	for range pick(d.rng, 1, 2, 3) {
+		row = append(append(row, d.wait(pauses...)), episode()...)
 	}
-	return fmt.Sprintf("wait: %s + %dms", text, within)
+	return row
+}
+
+func (d *drawing) wait(of ...string) scenario.Step {
+	text, within := pick(d.rng, of...), d.rng.IntN(int(d.plan.Timing.Interval/time.Millisecond))+1
+	if d.brief {
+		return wait(fmt.Sprintf("%dms", min(within, mostBrief)))
+	}
+	return wait(fmt.Sprintf("%s + %dms", text, within))
 }
 
 // during is a fault that lasts for a while.
-func (d *drawing) during(begin, end string) []string {
-	return []string{begin, d.wait("0I", "1I", "3I", "5I", "9I"), end}
+func (d *drawing) during(begin, end scenario.Action) steps {
+	return steps{step(begin), d.wait("0I", "1I", "3I", "5I", "9I"), step(end)}
 }
+
+func (d *drawing) temporary(a scenario.Undoable) steps { return d.during(a, a.Undo()) }
 
 // lives are what can happen to any process.
-func (d *drawing) lives(who string, of ...string) []string {
-	of = append(slices.Clone(of), "kill", "pause", "restart", "crash")
-	what := d.keyword(of...)
-	if role, _, _ := strings.Cut(strings.TrimPrefix(who, "role: "), ","); what == "pause" && !virtual.Pausable(role) {
-		what = "kill"
+func (d *drawing) lives(who scenario.Selector, of ...scenario.Verb) steps {
+	const crash = scenario.Verb("crash")
+	what := pick(d.rng, append(slices.Clone(of), scenario.VerbKill, scenario.VerbPause, scenario.VerbRestart, crash)...)
+	if what == scenario.VerbPause && !virtual.Pausable(who.Role) {
+		what = scenario.VerbKill
 	}
 	switch what {
-	case "kill", "stop":
-		return d.during(what+": {"+who+"}", "start: {"+who+"}")
-	case "pause":
-		return d.during("pause: {"+who+"}", "resume: {"+who+"}")
-	case "restart":
-		return []string{"restart: {" + who + "}"}
-	default:
-		return []string{"restart: {" + who + ", with: kill}"}
+	case scenario.VerbPause:
+		return d.during(process(what, who), process(scenario.VerbResume, who))
+	case scenario.VerbRestart:
+		return steps{step(process(what, who))}
+	case crash:
+		return steps{step(&scenario.Process{Do: scenario.VerbRestart, Target: who, With: scenario.WithKill})}
 	}
+	return d.during(process(what, who), process(scenario.VerbStart, who))
 }
 
-func (d *drawing) link(where string) []string {
-	if d.rng.IntN(6) == 0 {
-		return glitch(where)
+func (d *drawing) link(from, to, node string) steps {
+	if d.rng.IntN(6) == 0 { // all connections break, and new ones can be made at once: requests fail, and watches have to be begun anew
+		reset := &scenario.Link{From: from, To: to, Node: node, Mode: history.LinkReset}
+		return steps{step(reset), step(reset.Undo())}
 	}
-	fault := d.keyword("cut", "reset", "mute", "slow, delay: 50ms", "slow, delay: 200ms")
-	return d.during("link: {"+where+", mode: "+fault+"}", "link: {"+where+", mode: restore}")
+	l := pick(d.rng, []scenario.Link{{Mode: history.LinkCut}, {Mode: history.LinkReset}, {Mode: history.LinkMute},
+		{Mode: history.LinkSlow, Delay: scenario.D("50ms")}, {Mode: history.LinkSlow, Delay: scenario.D("200ms")}}...)
+	l.From, l.To, l.Node = from, to, node
+	return d.temporary(&l)
 }

@@ -2,32 +2,78 @@ package swarm_test
 
 import (
 	"bytes"
-	"strings"
+	"reflect"
 	"testing"
+	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
-// What is drawn is a valid file, and the same for the same seed.
-func TestDraw(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long: make simulations")
+// drawn is the scenario of a seed, which is valid, the same each time, and what its file says.
+func drawn(t *testing.T, parser *scenario.Parser, p swarm.Plan, seed int64) *scenario.Scenario {
+	t.Helper()
+	s, text := p.Scenario(seed), file(t, p, seed)
+	if !bytes.Equal(text, file(t, p, seed)) {
+		t.Fatalf("%+v: seed %d gives two files", p, seed)
 	}
+	parsed, err := parser.Parse(s.File, text)
+	if err != nil {
+		t.Fatalf("%+v: seed %d: %v\n%.10000s", p, seed, err, text)
+	}
+	parsed.Steps = withoutPositions(parsed.Steps)
+	if !reflect.DeepEqual(parsed, s) {
+		t.Fatalf("%+v: seed %d is not what its file says\n%.10000s", p, seed, text)
+	}
+	return s
+}
+
+func file(t *testing.T, p swarm.Plan, seed int64) []byte {
+	t.Helper()
+	text, err := p.Draw(seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func withoutPositions(steps []scenario.Step) []scenario.Step {
+	for i := range steps {
+		steps[i].Pos = scenario.Position{}
+		withoutPositions(steps[i].Parallel)
+		if steps[i].Repeat != nil {
+			withoutPositions(steps[i].Repeat.Steps)
+		}
+	}
+	return steps
+}
+
+func parser(t *testing.T) *scenario.Parser {
+	t.Helper()
 	parser, err := standard.Parser()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range int64(500) {
-		text := swarm.Draw(seed)
-		if !bytes.Equal(text, swarm.Draw(seed)) {
-			t.Fatalf("seed %d gives two files", seed)
+	return parser
+}
+
+func TestDraw(t *testing.T) {
+	seeds := int64(500)
+	if testing.Short() {
+		seeds = 20
+	}
+	p := parser(t)
+	for _, plan := range []swarm.Plan{{}, {Streams: true}, {Contract: scenario.ContractConditions}, {Contract: scenario.ContractHealthReports}} {
+		for seed := range seeds {
+			drawn(t, p, plan, seed)
 		}
-		if _, err := parser.Parse(swarm.Name(seed)+".yaml", text); err != nil {
-			t.Fatalf("seed %d: %v\n%s", seed, err, text)
-		}
+	}
+	for seed := range seeds / 5 {
+		drawn(t, p, swarm.Plan{Length: time.Hour, Timing: contract.DefaultTiming()}, seed)
 	}
 }
 
@@ -35,10 +81,9 @@ func TestDraw(t *testing.T) {
 func TestDrawPauses(t *testing.T) {
 	paused := map[string]int{}
 	for seed := range int64(500) {
-		for line := range strings.Lines(string(swarm.Draw(seed))) {
-			if _, what, ok := strings.Cut(line, "pause: {role: "); ok {
-				role, _, _ := strings.Cut(strings.TrimRight(what, "}\n"), ",")
-				paused[role]++
+		for _, a := range (swarm.Plan{}).Scenario(seed).Actions() {
+			if a.Verb() == scenario.VerbPause {
+				paused[scenario.Selected(a).Role]++
 			}
 		}
 	}

@@ -5,14 +5,13 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 const (
-	// mostSteps of all lanes together: a scenario may have ten thousand.
+	// mostSteps of all rows together: a scenario may have ten thousand.
 	mostSteps = 9000
 	// mostBrief is how long a fault lasts, in milliseconds, that something else waits for: starting an API server has a minute.
 	mostBrief = 20_000
@@ -27,17 +26,17 @@ const (
 type mood struct {
 	seed         int64
 	disturbances int
-	gap          time.Duration // between two episodes of a lane, at most
+	gap          time.Duration // between two episodes of a row, at most
 	share        uint32        // of the kinds of faults that may happen, in percent
 }
 
 // longDrawing draws a seed of hours.
-type longDrawing struct{ d *drawing }
+type longDrawing struct{ *drawing }
 
 func (l longDrawing) mood() mood {
-	i := l.d.plan.Timing.Interval
-	return mood{seed: l.d.seed, disturbances: l.d.one(1, 2, 3, 4, 6, 9), share: uint32(l.d.one(15, 30, 50, 75, 100)),
-		gap: time.Duration(l.d.one(1, 4, 10, 30, 90)) * i}
+	i := l.plan.Timing.Interval
+	return mood{seed: l.seed, disturbances: pick(l.rng, 1, 2, 3, 4, 6, 9), share: uint32(pick(l.rng, 15, 30, 50, 75, 100)),
+		gap: time.Duration(pick(l.rng, 1, 4, 10, 30, 90)) * i}
 }
 
 // allows draws by the kind's name, so that it does not matter which kinds there are besides.
@@ -54,64 +53,57 @@ const ending = 12
 func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
 
 // longDisturbances go on until the plan's time is filled.
-func (l longDrawing) longDisturbances(subjects []subject) [][]string {
+func (l longDrawing) longDisturbances(subjects []subject) []steps {
 	m := l.mood()
 	subjects = compatible(subjects[:min(len(subjects), m.disturbances)])
-	var out [][]string
+	var out []steps
 	for _, s := range subjects {
-		l.d.brief = s.needed && l.d.plan.Timing.Interval > 5*time.Second && slices.ContainsFunc(subjects, func(s subject) bool { return s.serves })
+		l.brief = s.needed && l.plan.Timing.Interval > 5*time.Second && slices.ContainsFunc(subjects, func(s subject) bool { return s.serves })
 		out = append(out, l.longDisturbance(s, m, mostSteps/len(subjects)))
-		l.d.brief = false
+		l.brief = false
 	}
 	if !acts(out) { // a seed without any fault shows nothing
-		l.d.brief = true
+		l.brief = true
 		out[0] = slices.Insert(out[0], 1, subjects[0].episode()...)
-		l.d.brief = false
+		l.brief = false
 	}
 	return out
 }
 
-// acts is whether lanes do anything but wait.
-func acts(disturbances [][]string) bool {
-	return slices.ContainsFunc(slices.Concat(disturbances...), func(step string) bool { return !strings.HasPrefix(step, "wait:") })
+// acts reports whether rows do anything but wait.
+func acts(disturbances []steps) bool {
+	return slices.ContainsFunc(slices.Concat(disturbances...), func(s scenario.Step) bool { return s.Wait.IsZero() })
 }
 
-func (l longDrawing) longDisturbance(s subject, m mood, most int) []string {
-	var lane []string
+func (l longDrawing) longDisturbance(s subject, m mood, most int) (row steps) {
 	var length time.Duration
-	steps := 0
-	for faults := l.d.plan.faults(); length < faults && steps < most; {
+	count := 0
+	for faults := l.plan.faults(); length < faults && count < most; {
 		gap := max(m.gap, 4*faults/time.Duration(most)) // so that what may be long enough is
 		if s.rare {
 			gap = max(gap, faults/rareEpisodes)
 		}
-		pause := "wait: " + milliseconds(min(1+time.Duration(l.d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration))
-		episode := l.allowed(s, m) // none: nothing of this lane may happen, and time passes all the same
-		lane = append(append(lane, pause), episode...)
+		pause := wait(milliseconds(min(1+time.Duration(l.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration)))
+		episode := l.allowed(s, m) // none: nothing of this row may happen, and time passes all the same
+		row = append(append(row, pause), episode...)
 		for _, s := range append(episode, pause) {
-			steps += weight(s)
+			count += weight(s)
 		}
 		length += l.lasting(append(episode, pause))
 	}
-	return lane
+	return row
 }
 
-// weight is how many steps a step is, with repetitions.
-func weight(step string) int {
-	rest, repeats := strings.CutPrefix(step, "repeat: {times: ")
-	if !repeats {
+// weight is how many steps a step is, with repetitions. A round counts a few more than it has: the seeds of a day stay what they were.
+func weight(s scenario.Step) int {
+	if s.Repeat == nil {
 		return 1
 	}
-	digits, _, _ := strings.Cut(rest, ",")
-	times, err := strconv.Atoi(digits)
-	if err != nil {
-		return 1 // what is no number is found when the file is read
-	}
-	return 1 + times*strings.Count(step, "{")
+	return 1 + s.Repeat.Times*(len(s.Repeat.Steps)*3/2+1)
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
-func (l longDrawing) allowed(s subject, m mood) []string {
+func (l longDrawing) allowed(s subject, m mood) steps {
 	for range redraws {
 		episode := s.episode()
 		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
@@ -122,16 +114,9 @@ func (l longDrawing) allowed(s subject, m mood) []string {
 }
 
 // lasting is how long steps take, without what their actions need.
-func (l longDrawing) lasting(steps []string) (sum time.Duration) {
-	for _, s := range steps {
-		text, waits := strings.CutPrefix(s, "wait: ")
-		if !waits {
-			continue
-		}
-		length, err := scenario.D(text).Resolve(l.d.plan.Timing)
-		if err != nil {
-			continue // what is no duration is found when the file is read
-		}
+func (l longDrawing) lasting(of steps) (sum time.Duration) {
+	for _, s := range of {
+		length, _ := s.Wait.Resolve(l.plan.Timing) // zero for what is no wait; those that are drawn are durations
 		sum += length
 	}
 	return sum

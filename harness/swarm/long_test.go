@@ -1,7 +1,6 @@
 package swarm_test
 
 import (
-	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
@@ -18,24 +16,14 @@ func TestDrawHours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	parser, err := standard.Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
+	parser := parser(t)
 	for name, p := range map[string]swarm.Plan{
 		"some minutes":          {Length: 10 * time.Minute},
 		"hours in production's": {Length: 6 * time.Hour, Timing: contract.DefaultTiming()},
 	} {
 		least, most := 1<<30, 0
 		for seed := range int64(10) {
-			text := p.Draw(seed)
-			if !bytes.Equal(text, p.Draw(seed)) {
-				t.Fatalf("%s: seed %d gives two files", name, seed)
-			}
-			s, err := parser.Parse(swarm.Name(seed)+".yaml", text)
-			if err != nil {
-				t.Fatalf("%s: seed %d: %v", name, seed, err)
-			}
+			s := drawn(t, parser, p, seed)
 			least, most = min(least, len(s.Actions())), max(most, len(s.Actions()))
 		}
 		if most < 5*least || most < 100 {
@@ -47,16 +35,8 @@ func TestDrawHours(t *testing.T) {
 // An almost calm seed does something, too: these drew nothing but waits.
 func TestDrawActs(t *testing.T) {
 	p := swarm.Plan{Length: time.Hour, Timing: contract.DefaultTiming()}
-	parser, err := standard.Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, seed := range []int64{35, 93, 156, 168, 274, 299} {
-		s, err := parser.Parse(swarm.Name(seed)+".yaml", p.Draw(seed))
-		if err != nil {
-			t.Fatalf("seed %d: %v", seed, err)
-		}
-		if len(s.Actions()) == 0 {
+		if len(p.Scenario(seed).Actions()) == 0 {
 			t.Errorf("seed %d does nothing", seed)
 		}
 	}
@@ -80,16 +60,8 @@ func TestHours(t *testing.T) {
 
 // The last steps of every drawn scenario say what must be well, and that it stays.
 func TestLiveness(t *testing.T) {
-	parser, err := standard.Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := parser.Parse(swarm.Name(1)+".yaml", swarm.Draw(1))
-	if err != nil {
-		t.Fatal(err)
-	}
 	expected := map[scenario.Mode]int{}
-	scenario.Walk(s.Steps[1:], func(step scenario.Step) {
+	scenario.Walk(swarm.Plan{}.Scenario(1).Steps[1:], func(step scenario.Step) {
 		if step.Expect != nil {
 			expected[step.Expect.Mode]++
 		}

@@ -25,14 +25,6 @@ type Plan struct {
 	Streams bool
 }
 
-// way is the connectivity of the topology that is drawn, with a comma before it; empty for the default.
-func (p Plan) way() string {
-	if p.Streams {
-		return ", connectivity: " + history.ConnectStream
-	}
-	return ""
-}
-
 // reportsTo is the end of a reporter's link.
 func (p Plan) reportsTo() string {
 	if p.Streams {
@@ -70,22 +62,20 @@ func (p Plan) withDefaults() Plan {
 // noticed it, three intervals late at most. What is expected may be so at once, since a fault that has just ended need not have been
 // noticed: a probe from before its end is reported a moment later, and what an aggregator had decided is written as soon as its way is
 // free. That is no flapping, and within the recovery bound it is over: there is a pause of that length before all must stay well.
-const liveness = `  - parallel:
-    - expect: >-
-        kmsActive ? reports.size() == plugins.size() && plugins.all(p, report[p.node][p.keyID].status == "healthy" && report[p.node][p.keyID].fresh)
-        : reports.size() == 0
-      within: recovery + cleanup
-    - expect: >-
-        kmsActive ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True"
-        : !rollup.degraded.exists && !rollup.available.exists
-      within: recovery + staleness
-    - expect: >-
-        kmsActive ? rollup.progressing.reason == (plugins.exists(p, p.keyID != plugins[0].keyID) ? "KeyMigrationInProgress" : "AsExpected")
-        : !rollup.progressing.exists
-      within: 3I + recovery + staleness
-    - expect: '!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"'
-      within: recovery + staleness
-  - wait: recovery
-  - holds: '!kmsActive || rollup.degraded.status == "False" && rollup.available.status == "True" && clusterOperator.degraded.status == "False"'
-    for: 4I
-`
+func liveness() steps {
+	return steps{
+		{Parallel: steps{
+			expect("recovery + cleanup", `kmsActive ? reports.size() == plugins.size() && plugins.all(p, report[p.node][p.keyID].status == "healthy" && report[p.node][p.keyID].fresh) `+
+				`: reports.size() == 0`),
+			expect("recovery + staleness", `kmsActive ? rollup.degraded.status == "False" && rollup.degraded.reason == "AsExpected" && rollup.available.status == "True" `+
+				`: !rollup.degraded.exists && !rollup.available.exists`),
+			expect("3I + recovery + staleness", `kmsActive ? rollup.progressing.reason == (plugins.exists(p, p.keyID != plugins[0].keyID) ? "KeyMigrationInProgress" : "AsExpected") `+
+				`: !rollup.progressing.exists`),
+			expect("recovery + staleness", clusterOperatorWell),
+		}},
+		wait("recovery"),
+		holds("4I", `!kmsActive || rollup.degraded.status == "False" && rollup.available.status == "True" && clusterOperator.degraded.status == "False"`),
+	}
+}
+
+const clusterOperatorWell = `!kmsActive || clusterOperator.degraded.status == "False" && clusterOperator.available.status == "True"`

@@ -16,7 +16,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
@@ -96,15 +95,11 @@ type simulate func(ctx context.Context, seed int64) (Seed, error)
 // own is what the seeds that this process simulates have in common.
 type own struct {
 	Options
-	parser   *scenario.Parser
 	compiler *view.Compiler
 }
 
 func (o Options) own() (out own, err error) {
 	out.Options = o
-	if out.parser, err = standard.Parser(); err != nil {
-		return out, err
-	}
 	out.compiler, err = view.NewCompiler()
 	return out, err
 }
@@ -116,10 +111,7 @@ func (o own) simulate() simulate {
 
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
 func (o own) one(ctx context.Context, seed int64, buffer *[]history.Event) (Seed, error) {
-	s, err := o.parser.Parse(o.file(seed), o.Plan.Draw(seed))
-	if err != nil {
-		return Seed{}, fmt.Errorf("what was drawn is no scenario: %w", err)
-	}
+	s := o.Plan.Scenario(seed)
 	out := Seed{Seed: seed}
 	x := engine.Execution{Buffer: buffer, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
 		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
@@ -133,21 +125,24 @@ func (o own) one(ctx context.Context, seed int64, buffer *[]history.Event) (Seed
 	}
 	x.History, x.Out = nil, o.Out
 	out.Result = engine.Execute(ctx, o.Backend, s, x)
+	var err error
 	out.File, err = o.keep(seed)
 	return out, err
 }
 
-// file is the scenario file of a seed, and reproduce the command that simulates it again.
-func (Options) file(seed int64) string { return Name(seed) + ".yaml" }
-
+// reproduce is the command that simulates a seed again.
 func (o Options) reproduce(seed int64) string {
 	return fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())
 }
 
 // keep writes the scenario file of a seed.
 func (o Options) keep(seed int64) (file string, err error) {
-	file = filepath.Join(o.Out, o.file(seed))
-	if err := os.WriteFile(file, o.Plan.Draw(seed), 0o644); err != nil {
+	text, err := o.Plan.Draw(seed)
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(o.Out, fileName(seed))
+	if err := os.WriteFile(file, text, 0o644); err != nil {
 		return "", fmt.Errorf("keep the scenario: %w", err)
 	}
 	return file, nil

@@ -81,10 +81,6 @@ func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int6
 
 // Failed shrinks what failed: of the seeds that violate the same, the first one, for what is wrong is probably the same, too.
 func (o Shrinker) Failed(ctx context.Context, all *Summary, plan Plan) error {
-	parser, err := standard.Parser()
-	if err != nil {
-		return err
-	}
 	shrunk := map[string]bool{}
 	for i, f := range all.Failed {
 		key := strings.Join(f.Violated, " ")
@@ -92,11 +88,7 @@ func (o Shrinker) Failed(ctx context.Context, all *Summary, plan Plan) error {
 			continue
 		}
 		shrunk[key] = true
-		long, err := parser.Parse(Name(f.Seed)+".yaml", plan.Draw(f.Seed))
-		if err != nil {
-			return fmt.Errorf("shrink seed %d: %w", f.Seed, err)
-		}
-		short, ok, err := o.Shrink(ctx, long, f.Seed)
+		short, ok, err := o.Shrink(ctx, plan.Scenario(f.Seed), f.Seed)
 		if err != nil {
 			return err
 		}

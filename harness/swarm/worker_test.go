@@ -95,8 +95,8 @@ func TestLostWorker(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "a program is wrong") {
 		t.Errorf("%s, %v", text, err)
 	}
-	drawn, err := os.ReadFile(lost[0].File)
-	if err != nil || !slices.Equal(drawn, swarm.Draw(2)) {
+	kept, err := os.ReadFile(lost[0].File)
+	if err != nil || !slices.Equal(kept, file(t, swarm.Plan{}, 2)) {
 		t.Errorf("the scenario file is not that of the seed: %v", err)
 	}
 }

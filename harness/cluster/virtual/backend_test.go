@@ -84,15 +84,8 @@ func TestSameSeedSameHistory(t *testing.T) {
 
 // TestSameSeedSameSwarm: seeds that swarm draws, with connections that are lost and plugins that are stopped, write the same bytes each time.
 func TestSameSeedSameSwarm(t *testing.T) {
-	parser, err := standard.Parser()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, seed := range []int64{9, 10, 16} {
-		s, err := parser.Parse(swarm.Name(seed)+".yaml", swarm.Draw(seed))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := swarm.Plan{}.Scenario(seed)
 		var texts [2]bytes.Buffer
 		for i := range texts {
 			r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), s, engine.Execution{History: &texts[i],

@@ -80,7 +80,7 @@ func timing() contract.Timing { return contract.DefaultTiming() }
 func TestScenario(t *testing.T) {
 	asked := 0
 	for seed := range int64(40) {
-		s := parse(t, swarm.Name(seed), swarm.Draw(seed))
+		s := swarm.Plan{}.Scenario(seed)
 		culprit := s.Actions()[0]
 		fails := func(c *scenario.Scenario) bool {
 			asked++
@@ -94,7 +94,7 @@ func TestScenario(t *testing.T) {
 			text, _ := small.Encode()
 			t.Errorf("seed %d: %+v, expected %+v\n%s", seed, got, want, text)
 		}
-		if before := parse(t, swarm.Name(seed), swarm.Draw(seed)); shrink.Size(before) != shrink.Size(s) {
+		if before := (swarm.Plan{}).Scenario(seed); shrink.Size(before) != shrink.Size(s) {
 			t.Errorf("seed %d: the scenario itself was changed", seed)
 		}
 	}
