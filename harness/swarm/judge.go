@@ -28,15 +28,10 @@ func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed in
 
 // failsLike says whether a scenario fails in the way w. One that cannot be, or cannot be run to its end, does not.
 func (s *shrinking) failsLike(ctx context.Context, b backend.Backend, c *scenario.Scenario, w way) bool {
-	text, err := c.Encode()
-	if err != nil {
-		return false
-	}
-	parsed, err := s.parser.Parse(c.Name+".yaml", text)
-	if err != nil || ctx.Err() != nil {
+	if s.parser.Validate(c) != nil || ctx.Err() != nil {
 		return false
 	}
 	s.runs++
-	verdict, err := judge(ctx, b, parsed, s.seed)
+	verdict, err := judge(ctx, b, c, s.seed)
 	return err == nil && slices.Contains(ways(verdict), w)
 }
