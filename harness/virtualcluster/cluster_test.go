@@ -50,6 +50,7 @@ spec:
           spec:
             type: object
             required: [size]
+            x-kubernetes-validations: [{rule: "self.size >= oldSelf.size", message: a widget does not shrink}]
             properties: {size: {type: integer, minimum: 1}, color: {type: string, default: red}, share: {type: number}}
           status: {type: object, properties: {ready: {type: boolean}}}
 `
@@ -110,6 +111,12 @@ func TestResources(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(made.Object).To(HaveKeyWithValue("status", map[string]any{"ready": true}))
 		g.Expect(made.GetGeneration()).To(Equal(int64(1)))
+		g.Expect(unstructured.SetNestedField(made.Object, int64(2), "spec", "size")).To(Succeed())
+		made, err = client.Update(ctx, made, metav1.UpdateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(unstructured.SetNestedField(made.Object, int64(1), "spec", "size")).To(Succeed())
+		_, err = client.Update(ctx, made, metav1.UpdateOptions{})
+		g.Expect(err).To(MatchError(ContainSubstring("a widget does not shrink")))
 
 		documentation, err := os.ReadFile("doc.go")
 		g.Expect(err).NotTo(HaveOccurred())

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
-
-	"github.com/kmsharness/kmsharness/ci/crds"
 )
 
 // The model and the real code give equal objects, managedFields and errors after every operation of any history.
@@ -26,10 +24,7 @@ func TestModelEqualsRealCode(t *testing.T) {
 }
 
 func FuzzModelEqualsRealCode(f *testing.F) {
-	types, err := LoadTypes(crds.TechPreview)
-	if err != nil {
-		f.Fatal(err)
-	}
+	types := allTypes(f)
 	f.Fuzz(rapid.MakeFuzz(func(t *rapid.T) {
 		if difference := history(t, newPair(types)); difference != "" {
 			t.Fatal(difference)

@@ -24,6 +24,7 @@
 // code for all other cases. Tests with random histories check that both give equal objects and errors after every
 // operation, and that these are those of a real API server.
 //
-// The store leaves out admission, RBAC, conversion between versions, finalizers, dry run, and CEL rules other than
-// those in rules.go and specrules.go. Built-in kinds have no schema here: a manager owns their lists as a whole.
+// Objects of a CRD are pruned, completed and validated, by CEL rules too, by Kubernetes' own code,
+// k8s.io/apiextensions-apiserver/pkg/apiserver. The store leaves out admission, RBAC, conversion between versions,
+// finalizers and dry run. Built-in kinds have no schema here: a manager owns their lists as a whole.
 package store

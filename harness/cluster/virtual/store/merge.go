@@ -48,7 +48,7 @@ func newMergers(t *Type, converter managedfields.TypeConverter) (*mergers, error
 	}
 	for sub, set := range reset {
 		filter := map[fieldpath.APIVersion]fieldpath.Filter{version: fieldpath.NewExcludeSetFilter(set)}
-		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, filler{t}, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
+		f, err := managedfields.NewDefaultCRDFieldManager(converter, identity{}, t, identity{}, t.Kind, t.Kind.GroupVersion(), sub, filter)
 		if err != nil {
 			return nil, fmt.Errorf("field manager of %s: %w", t.Kind.Kind, err)
 		}

@@ -13,7 +13,7 @@ import (
 // manager's entry. It is false for all that is not so, and for what may not be valid.
 func (s *Store) steady(now time.Time, t *Type, live *record, patch *unstructured.Unstructured, o ApplyOptions) (*Version, bool, error) {
 	list, ok := live.owners.(*ownerList)
-	if !ok || live.index == nil || o.Subresource != "status" || !t.Status {
+	if !ok || live.index == nil || o.Subresource != "status" || !t.Status || t.leads == nil {
 		return nil, false, nil
 	}
 	id := applierID(t, o)
@@ -22,14 +22,17 @@ func (s *Store) steady(now time.Time, t *Type, live *record, patch *unstructured
 		return nil, false, nil
 	}
 	w := &steadyWalk{id: id, index: live.index}
-	if !sameHead(patch.Object, m.applied) || !w.fields(t.schema.fields["status"], patch.Object["status"], m.applied["status"], live.body["status"]) {
+	if !sameHead(patch.Object, m.applied) || !w.fields(t.leads.fields["status"], patch.Object["status"], m.applied["status"], live.body["status"]) {
+		return nil, false, nil
+	}
+	body, bytes := w.edited(t, live.body)
+	if _, transitions := t.schema.rules(); !holds(t.schema.structural, transitions, body, live.body) {
 		return nil, false, nil
 	}
 	s.answered++
 	if len(w.edits) == 0 {
 		return live.Version, true, s.admit(live.Version, live.Version)
 	}
-	body, bytes := w.edited(t, live.body)
 	e := *list.list[m.at]
 	e.Time = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 	v := &Version{
@@ -64,53 +67,53 @@ type edit struct {
 	bytes    int // that it is larger by
 }
 
-func (w *steadyWalk) fields(n *node, patch, last, live any) bool {
+func (w *steadyWalk) fields(b *branch, patch, last, live any) bool {
 	p, ok1 := patch.(map[string]any)
 	l, ok2 := last.(map[string]any)
 	v, ok3 := live.(map[string]any)
-	if !ok1 || !ok2 || !ok3 || n == nil || len(p) != len(l) || len(p) == 0 {
+	if !ok1 || !ok2 || !ok3 || b == nil || len(p) != len(l) || len(p) == 0 {
 		return false
 	}
 	for name, value := range p {
 		before, ok1 := l[name]
 		now, ok2 := v[name]
-		c := n.fields[name]
+		below := b.fields[name]
 		switch {
-		case !ok1 || !ok2 || c == nil:
+		case !ok1 || !ok2:
 			return false
-		case c.list > 0:
-			if !w.items(c, value, before, now) {
+		case below == nil:
+			if !equal(value, before) || !equal(value, now) {
 				return false
 			}
-		case c.leads:
-			if !w.fields(c, value, before, now) {
+		case below.list != nil:
+			if !w.items(below, value, before, now) {
 				return false
 			}
-		case !equal(value, before) || !equal(value, now):
+		case !w.fields(below, value, before, now):
 			return false
 		}
 	}
 	return true
 }
 
-func (w *steadyWalk) items(n *node, patch, last, live any) bool {
+func (w *steadyWalk) items(b *branch, patch, last, live any) bool {
 	p, _ := patch.([]any)
 	l, _ := last.([]any)
 	v, _ := live.([]any)
 	if len(p) != len(l) || len(p) == 0 {
 		return false
 	}
-	of, previous := &w.index.lists[n.list-1], -1
+	of, previous := &w.index.lists[b.at], -1
 	for i := range p {
-		key := itemKey(n.keys, p[i])
+		key := itemKey(b.list.keys, p[i])
 		at, ok := of.at[key]
-		if !ok || at <= previous || key != itemKey(n.keys, l[i]) {
+		if !ok || at <= previous || key != itemKey(b.list.keys, l[i]) {
 			return false
 		}
 		if owners := of.owners[key]; len(owners) != 1 || owners[0] != w.id {
 			return false
 		}
-		if !w.item(n, at, p[i], l[i], v[at]) {
+		if !w.item(b, at, p[i], l[i], v[at]) {
 			return false
 		}
 		previous = at
@@ -118,14 +121,14 @@ func (w *steadyWalk) items(n *node, patch, last, live any) bool {
 	return true
 }
 
-func (w *steadyWalk) item(n *node, at int, patch, last, live any) bool {
+func (w *steadyWalk) item(b *branch, at int, patch, last, live any) bool {
 	p, ok1 := patch.(map[string]any)
 	l, ok2 := last.(map[string]any)
 	v, ok3 := live.(map[string]any)
 	if !ok1 || !ok2 || !ok3 || len(p) != len(l) {
 		return false
 	}
-	e := edit{list: n.list - 1, at: at}
+	e := edit{list: b.at, at: at}
 	for name, value := range p {
 		before, ok1 := l[name]
 		now, ok2 := v[name]
@@ -141,7 +144,7 @@ func (w *steadyWalk) item(n *node, at int, patch, last, live any) bool {
 				return false
 			}
 		case text != was:
-			if c := n.items.fields[name]; c == nil || len(c.checkText(nil, text)) > 0 {
+			if form, ok := b.list.texts[name]; !ok || !form.valid(text, was) {
 				return false
 			}
 			if e.item == nil {

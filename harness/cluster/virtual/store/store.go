@@ -112,7 +112,7 @@ func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstruct
 	}
 	in.SetUID("") // a client cannot choose it
 	t.prune(in)
-	t.fill(in)
+	t.Default(in)
 	c, err := t.merge.update(nil, in, manager, "", now)
 	if err != nil {
 		return nil, err

@@ -27,9 +27,9 @@ type Type struct {
 	// Unconditional allows updates without a resourceVersion.
 	Unconditional bool
 
-	schema *node // nil for a built-in kind
+	schema *crdSchema // nil for a built-in kind
 	lists  []list
-	ruled  bool // it has CEL rules
+	leads  *branch // to the lists; nil if there are none
 	merge  *mergers
 }
 
@@ -115,15 +115,15 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 			Namespaced: crd.Spec.Scope == apiextensions.NamespaceScoped,
 			Status:     v.Subresources != nil && v.Subresources.Status != nil,
 		}
-		converter, err := typeConverter(out.Kind, v.Schema.OpenAPIV3Schema)
+		var err error
+		if out.schema, err = newCRDSchema(v.Schema.OpenAPIV3Schema); err != nil {
+			return err
+		}
+		converter, err := typeConverter(out.Kind, out.schema.openAPI)
 		if err != nil {
 			return err
 		}
-		if out.schema, err = newNode(v.Schema.OpenAPIV3Schema); err != nil {
-			return err
-		}
-		out.ruled = hasRules(v.Schema.OpenAPIV3Schema)
-		out.findLists(out.schema, v.Schema.OpenAPIV3Schema, nil)
+		out.leads = out.findLists(out.schema.structural, nil)
 		if err := t.add(out, converter); err != nil {
 			return err
 		}
@@ -158,25 +158,21 @@ func (t *Types) of(r schema.GroupVersionResource) (*Type, error) {
 	return nil, noSuchResource()
 }
 
-// typeConverter makes the type that the merge code works by: the CRD's schema as OpenAPI, with the metadata that every
-// object has. The extensions that say how lists and maps are merged have the same names in both.
-func typeConverter(kind schema.GroupVersionKind, props *apiextensions.JSONSchemaProps) (managedfields.TypeConverter, error) {
-	data, err := json.Marshal(props)
-	if err != nil {
-		return nil, fmt.Errorf("encode the schema: %w", err)
-	}
-	root, meta := &spec.Schema{}, &spec.Schema{}
-	if err := json.Unmarshal(data, root); err != nil {
-		return nil, fmt.Errorf("read the schema as OpenAPI: %w", err)
-	}
+// typeConverter makes the type that the merge code works by: the CRD's schema as OpenAPI, with the fields that every
+// object has.
+func typeConverter(kind schema.GroupVersionKind, crd *spec.Schema) (managedfields.TypeConverter, error) {
+	root, meta := *crd, &spec.Schema{}
 	if err := json.Unmarshal([]byte(objectMeta), meta); err != nil {
 		return nil, fmt.Errorf("read the schema of metadata: %w", err)
 	}
+	root.Properties = maps.Clone(crd.Properties)
+	root.Properties["apiVersion"], root.Properties["kind"] = *spec.StringProperty(), *spec.StringProperty()
 	root.Properties["metadata"] = *spec.RefSchema("#/definitions/" + objectMetaName)
+	root.VendorExtensible = spec.VendorExtensible{Extensions: maps.Clone(crd.Extensions)}
 	root.AddExtension("x-kubernetes-group-version-kind", []any{
 		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
 	})
-	c, err := managedfields.NewTypeConverter(map[string]*spec.Schema{kind.Kind: root, objectMetaName: meta}, false)
+	c, err := managedfields.NewTypeConverter(map[string]*spec.Schema{kind.Kind: &root, objectMetaName: meta}, false)
 	if err != nil {
 		return nil, fmt.Errorf("make a type of the schema: %w", err)
 	}

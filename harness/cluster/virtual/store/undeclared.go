@@ -7,75 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
-
-// prune removes what the schema does not know, as an API server does with what it is sent to create or update, and returns
-// the paths. The metadata have no schema in a CRD.
-func (t *Type) prune(o *unstructured.Unstructured) []string {
-	if t.schema == nil {
-		return nil
-	}
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(o.Object)) {
-		switch c := t.schema.fields[name]; {
-		case name == "metadata" || name == "apiVersion" || name == "kind":
-		case c == nil:
-			delete(o.Object, name)
-			out = append(out, "."+name)
-		default:
-			c.prune(o.Object[name], "."+name, &out)
-		}
-	}
-	return out
-}
-
-func (n *node) prune(v any, path string, out *[]string) {
-	switch v := v.(type) {
-	case map[string]any:
-		if n.open || len(n.fields) == 0 && n.values == nil {
-			return
-		}
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if c := n.field(name); c != nil {
-				c.prune(v[name], path+"."+name, out)
-			} else {
-				delete(v, name)
-				*out = append(*out, path+"."+name)
-			}
-		}
-	case []any:
-		for i, item := range v {
-			if n.items != nil {
-				n.items.prune(item, path+n.element(i, item), out)
-			}
-		}
-	}
-}
-
-// field is the schema of a field of an object, nil for one that is not declared.
-func (n *node) field(name string) *node {
-	if c := n.fields[name]; c != nil {
-		return c
-	}
-	return n.values
-}
-
-// element is how the merge code names an item.
-func (n *node) element(i int, item any) string {
-	m, ok := item.(map[string]any)
-	if !ok || len(n.keys) == 0 {
-		return fieldpath.PathElement{Index: &i}.String()
-	}
-	keys := slices.Clone(n.keys)
-	slices.Sort(keys)
-	for j, k := range keys {
-		keys[j] = fmt.Sprintf("%s=%q", k, m[k])
-	}
-	return "[" + strings.Join(keys, ",") + "]"
-}
 
 const badPatch = "failed to create typed patch object"
 
@@ -83,14 +19,15 @@ const badPatch = "failed to create typed patch object"
 // stops at the first field that is not declared; here all that is wrong is named, sorted.
 func (m *mergers) explain(err error, patch *unstructured.Unstructured) error {
 	text := err.Error()
-	if !strings.HasPrefix(text, badPatch) {
+	if !strings.HasPrefix(text, badPatch) || m.typ.schema == nil {
 		return err
 	}
 	head, _, _ := strings.Cut(text, "): ")
 	var all typed.ValidationErrors
-	for _, path := range m.typ.prune(patch) {
+	for _, path := range undeclared(m.typ.schema.structural, patch.Object, "") {
 		all = append(all, typed.ValidationError{Path: path, ErrorMessage: "field not declared in schema"})
 	}
+	m.typ.prune(patch)
 	_, rest := m.converter.ObjectToTyped(patch)
 	var more typed.ValidationErrors
 	if errors.As(rest, &more) {
@@ -101,4 +38,41 @@ func (m *mergers) explain(err error, patch *unstructured.Unstructured) error {
 	}
 	slices.SortFunc(all, func(a, b typed.ValidationError) int { return strings.Compare(a.Error(), b.Error()) })
 	return fmt.Errorf("%s): %w", head, all)
+}
+
+// undeclared returns the paths of the fields that a schema does not declare, as the merge code writes them. The metadata have no schema in a CRD.
+func undeclared(s *schema.Structural, v any, path string) (out []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			at := path + "." + name
+			if p, ok := s.Properties[name]; ok {
+				out = append(out, undeclared(&p, v[name], at)...)
+			} else if a := s.AdditionalProperties; a != nil && a.Structural != nil {
+				out = append(out, undeclared(a.Structural, v[name], at)...)
+			} else if len(s.Properties) > 0 && !s.XPreserveUnknownFields && !(path == "" && (name == "apiVersion" || name == "kind" || name == "metadata")) {
+				out = append(out, at)
+			}
+		}
+	case []any:
+		for i, item := range v {
+			if s.Items != nil {
+				out = append(out, undeclared(s.Items, item, path+element(s.XListMapKeys, i, item))...)
+			}
+		}
+	}
+	return out
+}
+
+// element is how the merge code names an item of a list with these keys.
+func element(keys []string, i int, item any) string {
+	m, ok := item.(map[string]any)
+	if !ok || len(keys) == 0 {
+		return fieldpath.PathElement{Index: &i}.String()
+	}
+	keys = slices.Sorted(slices.Values(keys))
+	for j, k := range keys {
+		keys[j] = fmt.Sprintf("%s=%q", k, m[k])
+	}
+	return "[" + strings.Join(keys, ",") + "]"
 }

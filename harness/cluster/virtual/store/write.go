@@ -159,7 +159,7 @@ func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
 // update makes a change that is not an apply. If only managedFields make the object too large, it goes without them.
 func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
 	t.prune(in)
-	t.fill(in)
+	t.Default(in)
 	if s.options.SSA == Model {
 		if v, ok, err := s.renew(now, t, live, in, o); ok {
 			return v, err

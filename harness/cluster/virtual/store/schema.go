@@ -1,0 +1,138 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// crdSchema is the schema of a CRD's version in the forms that Kubernetes' own code prunes, defaults and validates by.
+type crdSchema struct {
+	structural *schema.Structural
+	openAPI    *spec.Schema
+	whole      validation.SchemaValidator
+	status     validation.SchemaValidator // nil if the schema has no status
+	// rules are all CEL rules, and those alone that are evaluated even if their value does not change; nil if there are none. They are compiled when
+	// the first object is validated.
+	rules func() (all, transitions *cel.Validator)
+}
+
+func newCRDSchema(v1 *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
+	props := &apiextensions.JSONSchemaProps{}
+	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v1, props, nil)
+	if err != nil {
+		return nil, fmt.Errorf("convert the schema: %w", err)
+	}
+	c := &crdSchema{}
+	if c.structural, err = schema.NewStructural(props); err != nil {
+		return nil, fmt.Errorf("make the schema structural: %w", err)
+	}
+	if err := defaulting.PruneDefaults(c.structural); err != nil {
+		return nil, fmt.Errorf("prune the defaults: %w", err)
+	}
+	if c.whole, c.openAPI, err = validation.NewSchemaValidator(props); err != nil {
+		return nil, fmt.Errorf("read the schema as OpenAPI: %w", err)
+	}
+	if status, ok := props.Properties["status"]; ok {
+		if c.status, _, err = validation.NewSchemaValidator(&status); err != nil {
+			return nil, fmt.Errorf("read the schema of the status as OpenAPI: %w", err)
+		}
+	}
+	c.rules = sync.OnceValues(func() (all, transitions *cel.Validator) {
+		return compile(c.structural, true), compile(transitionsOf(c.structural), true)
+	})
+	return c, nil
+}
+
+// transitionsOf returns a schema with those of its CEL rules that compare a value with the one before.
+func transitionsOf(s *schema.Structural) *schema.Structural {
+	s = s.DeepCopy()
+	(&schema.Visitor{Structural: func(s *schema.Structural) bool {
+		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool { return !strings.Contains(r.Rule, "oldSelf") })
+		return true
+	}}).Visit(s)
+	return s
+}
+
+func compile(s *schema.Structural, root bool) *cel.Validator {
+	return cel.NewValidator(s, root, celconfig.PerCallLimit)
+}
+
+// holds reports whether a value that was another keeps to some rules of its schema.
+func holds(s *schema.Structural, rules *cel.Validator, v, was any) bool {
+	broken, _ := rules.Validate(context.Background(), nil, s, v, was, celconfig.RuntimeCELCostBudget)
+	return len(broken) == 0
+}
+
+// validate returns the errors of an API server about an object, or about its status if that is the subresource; was is nil for a new object.
+func (c *crdSchema) validate(body, was map[string]any, subresource string) field.ErrorList {
+	errs, ratcheting := c.values(body, was, subresource)
+	if subresource == "" {
+		errs = append(errs, objectmeta.Validate(context.Background(), nil, body, c.structural, false)...)
+	}
+	if lists := listtype.ValidateListSetsAndMaps(nil, c.structural, body); len(lists) > 0 {
+		if len(listtype.ValidateListSetsAndMaps(nil, c.structural, was)) == 0 {
+			errs = append(errs, lists...)
+		}
+	}
+	sortErrors(errs)
+	rules, _ := c.rules()
+	if rules == nil {
+		return errs
+	}
+	if slices.ContainsFunc(errs, blocksRules) {
+		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
+	}
+	broken, _ := rules.Validate(context.Background(), nil, c.structural, body, was, celconfig.RuntimeCELCostBudget, ratcheting...)
+	sortErrors(broken)
+	return append(errs, broken...)
+}
+
+// values validates by all of a schema but its list types and CEL rules. An error about a value that did not change is not one: the options say the
+// same to the CEL rules.
+func (c *crdSchema) values(body, was map[string]any, subresource string) (field.ErrorList, []cel.Option) {
+	if was == nil {
+		return validation.ValidateCustomResource(nil, body, c.whole), nil
+	}
+	correlated := common.NewCorrelatedObject(body, was, &model.Structural{Structural: c.structural})
+	options := []cel.Option{cel.WithRatcheting(correlated)}
+	if subresource == "" {
+		return validation.ValidateCustomResourceUpdate(nil, body, was, c.whole, validation.WithRatcheting(correlated)), options
+	}
+	status, ok := body["status"]
+	if !ok {
+		return nil, options
+	}
+	ratcheting := validation.WithRatcheting(correlated.Key("status"))
+	return validation.ValidateCustomResourceUpdate(field.NewPath("status"), status, was["status"], c.status, ratcheting), options
+}
+
+// blocksRules reports whether an API server does not evaluate CEL rules because of an error.
+func blocksRules(e *field.Error) bool {
+	switch e.Type {
+	case field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid:
+		return true
+	}
+	return false
+}
+
+// sortErrors sorts errors by their fields. Kubernetes' code visits fields in the order of a map; those of one field have an order.
+func sortErrors(errs field.ErrorList) {
+	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Field, b.Field) })
+}
