@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,8 +30,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-var loadTypes = sync.OnceValues(func() (*store.Types, error) { return store.LoadTypes(crds.TechPreview) })
-
 // world is three nodes with plugins, reporters and API servers, a load balancer and an aggregator: the project's own programs, by their own
 // command lines.
 type world struct {
@@ -49,7 +46,7 @@ type world struct {
 
 func in(t *testing.T, seed uint64, f func(ctx context.Context, w *world)) (log string) {
 	t.Helper()
-	types, err := loadTypes()
+	types, err := store.LoadTypes(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,8 +37,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 )
 
-var loadTypes = sync.OnceValues(func() (*store.Types, error) { return store.LoadTypes(crds.Default) })
-
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // world is one API server, in a bubble.
@@ -52,7 +50,7 @@ type world struct {
 
 func in(t *testing.T, f func(ctx context.Context, w *world), change ...func(*apiserver.Options)) (log string) {
 	t.Helper()
-	types, err := loadTypes()
+	types, err := store.LoadTypes(crds.Default)
 	if err != nil {
 		t.Fatal(err)
 	}

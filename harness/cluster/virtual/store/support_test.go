@@ -1,7 +1,6 @@
 package store
 
 import (
-	"sync"
 	"testing"
 	"time"
 
@@ -12,14 +11,12 @@ import (
 	"github.com/kmsharness/kmsharness/ci/crds"
 )
 
-var loadTypes = sync.OnceValues(func() (*Types, error) { return LoadTypes(crds.TechPreview) })
-
 func allTypes(t interface {
 	Helper()
 	Fatal(...any)
 }) *Types {
 	t.Helper()
-	types, err := loadTypes()
+	types, err := LoadTypes(crds.TechPreview)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,13 +40,20 @@ type Types struct {
 	byResource map[schema.GroupVersionResource]*Type
 }
 
+// loaded are the types of each variant that was asked for. They are made once per process: schemas and CEL rules take long to compile.
+var loaded sync.Map
+
 // LoadTypes is the types of the OpenShift CRDs of a variant, beside the built-in kinds that the harness uses.
 func LoadTypes(variant crds.Variant) (*Types, error) {
-	list, err := crds.WithKMS(variant)
-	if err != nil {
-		return nil, err
-	}
-	return NewTypes(list)
+	variant = cmp.Or(variant, crds.TechPreview)
+	load, _ := loaded.LoadOrStore(variant, sync.OnceValues(func() (*Types, error) {
+		list, err := crds.WithKMS(variant)
+		if err != nil {
+			return nil, err
+		}
+		return NewTypes(list)
+	}))
+	return load.(func() (*Types, error))()
 }
 
 // BuiltInTypes are some types without schemas, and no others.
