@@ -18,7 +18,7 @@
 // resourceVersion, finalizers, preconditions, dry run, bookmarks, discovery, RBAC, ValidatingAdmissionPolicies and audit lines. Encryption at rest is
 // kube-apiserver's own code, KMS v2 included. Resources are
 //
-//   - CRDs of Options.CRDs, with pruning, defaults, validation, server-side apply and status by their schema. CEL rules of a CRD are not evaluated.
+//   - CRDs of Options.CRDs, with pruning, defaults, validation with CEL rules, server-side apply and status by their schema
 //   - core/v1: configmaps, endpoints, events, namespaces, nodes, persistentvolumeclaims, persistentvolumes, pods, secrets, serviceaccounts, services
 //   - apps/v1: daemonsets, deployments, replicasets, statefulsets; batch/v1: cronjobs, jobs; policy/v1: poddisruptionbudgets;
 //     networking.k8s.io/v1: ingresses, networkpolicies; discovery.k8s.io/v1: endpointslices; events.k8s.io/v1: events
