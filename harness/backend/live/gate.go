@@ -49,6 +49,11 @@ func (g *gate) Record(at time.Time, source string, payload any) {
 		return
 	}
 	g.pending = append(g.pending, held{at, source, payload})
+	g.letOut()
+}
+
+// letOut lets out what is held back, in virtual time at the end of the instant.
+func (g *gate) letOut() {
 	switch {
 	case !g.ordered:
 		g.flush()
@@ -101,7 +106,7 @@ func about(payload any) string {
 func (g *gate) Flush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.flush()
+	g.letOut()
 }
 
 func (g *gate) flush() {
