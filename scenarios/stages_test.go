@@ -83,7 +83,7 @@ func simulated(t *testing.T, all []*scenario.Scenario, name string) []history.Ev
 		r := engine.Execute(t.Context(), b, s, engine.Execution{Out: t.TempDir(), Artifacts: engine.ArtifactsNever, Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: 1}})
 		if r.Status != result.Passed {
-			t.Fatalf("%s: %s with an interval of 30 s: %v", name, r.Status, r.Reasons)
+			t.Fatalf("%s with an interval of 30 s: %s", name, r.Text())
 		}
 		events, err := history.ReadFile(filepath.Join(r.Dir, "history.jsonl"))
 		if err != nil {

@@ -173,15 +173,15 @@ func (r *recorder) searched(log string, read tail.Line) tail.Line {
 	}
 }
 
-// scrape reads the metrics of a node's reporter, twice an interval or, in virtual time, once, until the run is over. It goes on for a node that was
-// removed: its reporter may linger.
+// scrape reads the metrics of a node's reporter, twice an interval, until the run is over, so that a scenario may expect them within the detection bound.
+// In virtual time, where none is late, once a second is enough. It goes on for a node that was removed: its reporter may linger.
 func (r *recorder) scrape(n *Node) {
 	if n.ReporterPlace.MetricsURL == "" {
 		return
 	}
 	every := r.controlPlane.Traits().Timing.Interval / 2
 	if r.controlPlane.Traits().Memory != nil {
-		every *= 2 // a scrape is never late
+		every = max(every, time.Second)
 	}
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
 		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
