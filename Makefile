@@ -95,7 +95,7 @@ large: build ## a switch through every type of encryption with many objects, API
 	go run ./scenarios/large --objects=$(call quoted,$(or $(OBJECTS),10000)) --seed=$(call quoted,$(or $(SEED),1)) > $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml)
 	@bin/kmsharness run $(call quoted,_large/encryption-large-$(or $(OBJECTS),10000).yaml) --backend=$(call quoted,$(if $(filter auto,$(BACKEND)),local,$(BACKEND))) --out=_large/run
 
-golden: build ## verdicts that a refactoring must not change, of 50 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [SEEDS=50] [UPDATE=1]
+golden: build ## verdicts that a refactoring must not change, of 20 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [SEEDS=20] [UPDATE=1]
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(SEEDS),--seeds=$(call quoted,$(SEEDS))) $(if $(UPDATE),--update)
 
 confirm: ## compare the store of sim's API servers with a real API server (docs/model.md)
