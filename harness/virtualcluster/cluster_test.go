@@ -219,7 +219,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A watch shows changes late while it is delayed, and ends when it is told to.
+// A watch shows changes late while it is delayed, and ends with WatchesEnded.
 func TestWatches(t *testing.T) {
 	virtualcluster.Run(t, virtualcluster.Options{}, func(ctx context.Context, t *testing.T, c *virtualcluster.Cluster) {
 		g := NewWithT(t)

@@ -20,7 +20,7 @@ type Host struct {
 	DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 	// LookupFunc is the addresses of a name, as net.Resolver's LookupHost gives them.
 	LookupFunc func(ctx context.Context, name string) ([]string, error)
-	// AddressesFunc is the addresses of the machine; nil: whoever asks reads them from the network interfaces.
+	// AddressesFunc is the addresses of the machine; nil: those of its network interfaces.
 	AddressesFunc func() ([]netip.Addr, error)
 	// ListenFunc listens, as net.ListenConfig does. Of a unix socket there is a file, which stays when the listener is closed.
 	ListenFunc func(ctx context.Context, network, address string) (net.Listener, error)

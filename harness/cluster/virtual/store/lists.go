@@ -59,7 +59,7 @@ func (t *Type) findLists(s *schema.Structural, path []string) *branch {
 	return b
 }
 
-// isIndexed is whether a schema is of a list map of granular objects with required keys that are text.
+// isIndexed reports whether a schema is of a list map of granular objects with required keys that are text.
 func isIndexed(s *schema.Structural) bool {
 	if s.XListType == nil || *s.XListType != "map" || s.Items == nil || relates(s) || relates(s.Items) || s.Items.ValueValidation == nil {
 		return false
