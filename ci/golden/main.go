@@ -246,9 +246,9 @@ func tried(ctx context.Context, part bool) (lines []string, err error) {
 	return lines, err
 }
 
-// isTriedIn reports whether a mutant is tried in the form of a number: one that can be made in one form, or has none, is tried once.
+// isTriedIn reports whether a mutant is tried in the form of a number: one that can be made in one form only is tried once.
 func isTriedIn(m mutants.Mutant, form int) bool {
-	return form == 0 || !m.Modelled() && m.Contract == ""
+	return form == 0 || m.Contract == ""
 }
 
 // try gives the result of one mutant.

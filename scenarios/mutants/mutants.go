@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
-	"github.com/kmsharness/kmsharness/operator/model"
 )
 
 // Family is the part of the system that is wrong.
@@ -28,11 +27,9 @@ const (
 	Operator   Family = "operator"
 	// Cluster is how a cluster is set up for them.
 	Cluster Family = "cluster"
-	// Lifecycle is the decisions of operator.
-	Lifecycle Family = "lifecycle"
 )
 
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Cluster, Lifecycle} }
+func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Cluster} }
 
 // Beyond are the invariants that no mutant can break, and why.
 func Beyond() map[string]string {
@@ -48,9 +45,9 @@ type Mutant struct {
 	Family Family
 	// Mistake is the real one that it stands for.
 	Mistake string
-	// Scenario of the catalogue that brings it out; empty for one of the family Lifecycle, which is tried in the model of a cluster.
+	// Scenario of the catalogue that brings it out.
 	Scenario string
-	// Caught are the invariants and expectations that must fail, all of them. More may. The first names the mistake. Of Lifecycle it is one of the model's laws.
+	// Caught are the invariants and expectations that must fail, all of them. More may. The first names the mistake.
 	Caught []string
 
 	// Contract is the wire form that the mistake is about; empty: it can be made in either.
@@ -58,8 +55,6 @@ type Mutant struct {
 
 	// Virtual makes it for one run of the virtual control plane; nil for all others.
 	Virtual func() virtual.Options
-	// Wrong makes an operator for one run of the model; nil for all others.
-	Wrong func() model.Subject
 	// Program is below cmd/; empty for a plugin. Args are its arguments, with the placeholders of a command template,
 	// or the further arguments of every plugin.
 	Program string
@@ -80,16 +75,10 @@ func (m Mutant) Cause() string {
 // Simulated reports whether it runs in virtual time, on a control plane in memory.
 func (m Mutant) Simulated() bool { return m.Virtual != nil }
 
-// Modelled says whether it runs in the model of a cluster.
-func (m Mutant) Modelled() bool { return m.Wrong != nil }
-
-// Backend is where it runs: sim, model or local.
+// Backend is where it runs: sim or local.
 func (m Mutant) Backend() string {
-	switch {
-	case m.Simulated():
+	if m.Simulated() {
 		return virtual.Name
-	case m.Modelled():
-		return "model"
 	}
 	return "local"
 }
@@ -101,7 +90,6 @@ func All() []Mutant {
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders(), starters()),
-		of(Lifecycle, lifecycles()),
 		of(Cluster, policies()),
 		processes())
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
@@ -30,10 +29,6 @@ func TestList(t *testing.T) {
 		names[m.Name] = true
 		if len(m.Caught) == 0 || m.Mistake == "" {
 			t.Errorf("%s: expected a mistake and what catches it", m.Name)
-		}
-		if m.Modelled() {
-			modelled(t, m)
-			continue
 		}
 		s := find(t, m.Scenario)
 		if slices.ContainsFunc(s.Excused, func(e scenario.Excuse) bool { return slices.Contains(m.Caught, e.Invariant) }) {
@@ -89,25 +84,6 @@ func TestIDsThatCannotMatch(t *testing.T) {
 	bad := []string{"steps[0].expect", "steps[1]", "steps[1].never", "steps[99].expect", "KMSPluginDegraded", "after.expects"}
 	if got := unmatched(append(good, bad...), s); !slices.Equal(got, bad) {
 		t.Errorf("%q, want %q", got, bad)
-	}
-}
-
-// modelled is the same for an operator.
-func modelled(t *testing.T, m mutants.Mutant) {
-	t.Helper()
-	for _, id := range m.Caught {
-		if !slices.ContainsFunc(model.Laws(), func(l model.Law) bool { return l.ID == id }) {
-			t.Errorf("%s: the model has no law %s", m.Name, id)
-		}
-	}
-}
-
-// TestEveryLawCanFail: each law of the model catches an operator.
-func TestEveryLawCanFail(t *testing.T) {
-	for _, l := range model.Laws() {
-		if !slices.ContainsFunc(mutants.All(), func(m mutants.Mutant) bool { return m.Modelled() && slices.Contains(m.Caught, l.ID) }) {
-			t.Errorf("%s: no operator is caught by it", l.ID)
-		}
 	}
 }
 

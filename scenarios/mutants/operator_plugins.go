@@ -7,7 +7,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/model"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
 )
 
 // starters are operators that start plugins wrongly: with an image that cannot start, or with other credentials.
@@ -17,18 +17,18 @@ func starters() []Mutant {
 		{
 			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[3].expect"},
 			Mistake: "an image that cannot be pulled is tried again and again, and logged: the conditions say that the operator is at work",
-			Virtual: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
+			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPreflight) })),
 		},
 		{
 			Name: "plugin-cannot-start-unsaid", Scenario: image, Caught: []string{"steps[8].expect"},
 			Mistake: "KMSPluginDegraded from reports alone: a plugin that never ran is in none, and the switch waits without a word",
-			Virtual: simulating(planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
+			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionPlugin) })),
 		},
 		{
 			Name: "ends-the-old-plugin-first", Scenario: image, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a container that is deleted and created: where the new image does not start the API server has no plugin",
-			Virtual: simulating(planning(func(o core.Observed, p *core.Plan, _ time.Time) {
-				replace(p, func(s core.StartPlugins) []core.Action {
+			Virtual: simulating(decisions.Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+				decisions.Replace(p, func(s core.StartPlugins) []core.Action {
 					stop := core.StopPlugins{Node: s.Node}
 					for _, g := range s.Plugins {
 						if runs, there := o.Nodes[s.Node].Plugins[g.KeyID]; there && runs != g.Config {
@@ -45,7 +45,7 @@ func starters() []Mutant {
 		{
 			Name: "credentials-by-name", Scenario: "operator-credential-revoked", Caught: []string{"steps[7].expect"},
 			Mistake: "a Secret is the same as long as its name is: plugins go on with what was revoked, until somebody restarts them",
-			Virtual: simulating(mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+			Virtual: simulating(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
 				o.Credentials, o.Wanted.KMS = nil, o.Wanted.KMS.WithoutContent()
 			})),
 		},
@@ -59,8 +59,8 @@ func starters() []Mutant {
 	}
 }
 
-// simulating puts an operator of the model into a simulated cluster.
-func simulating(wrong func() model.Subject) func() virtual.Options {
+// simulating puts an operator into a simulated cluster.
+func simulating(wrong func() decisions.Operator) func() virtual.Options {
 	return func() virtual.Options {
 		s := wrong()
 		return virtual.Options{TestHooks: live.TestHooks{Decide: s.Decide, Serve: s.Serve}}

@@ -13,7 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
 
-// TestSimulated: every mutant in virtual time and of the model is caught, at every commit. `make mutants` runs those of real control planes, too.
+// TestSimulated: every mutant in virtual time is caught, at every commit. `make mutants` runs those of real control planes, too.
 func TestSimulated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
@@ -22,7 +22,7 @@ func TestSimulated(t *testing.T) {
 	for _, form := range scenario.Contracts() {
 		options := trial.Options{Scenarios: inForm(t, form), Out: t.TempDir()}
 		for _, m := range mutants.All() {
-			if m.Backend() == "local" || m.Contract != "" && m.Contract != form || m.Modelled() && form != scenario.Contracts()[0] {
+			if m.Backend() == "local" || m.Contract != "" && m.Contract != form {
 				continue
 			}
 			t.Run(form+"/"+m.Name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestTheUnmutatedPass(t *testing.T) {
 	options := trial.Options{Scenarios: catalogue(t), Out: t.TempDir()}
 	seen := map[string]bool{}
 	for _, m := range mutants.All() {
-		// Of operators, the tests of the model say it. Floods are for real API servers.
-		if seen[m.Scenario] || m.Modelled() || m.Family == mutants.Cluster {
+		// Floods are for real API servers.
+		if seen[m.Scenario] || m.Family == mutants.Cluster {
 			continue
 		}
 		seen[m.Scenario] = true

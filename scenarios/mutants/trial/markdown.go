@@ -3,13 +3,11 @@ package trial
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/operator/model"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
 )
 
@@ -33,12 +31,11 @@ func Document(page []byte, all []mutants.Mutant, statements []coverage.Statement
 		fmt.Fprintf(&out, "\n### %s\n\n| mutant | the mistake | caught by | scenario | backend |\n|---|---|---|---|---|\n", heading(f))
 		for _, m := range all {
 			if m.Family == f {
-				fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s |\n", m.Name, strings.ReplaceAll(m.Mistake, "|", `\|`), code(m.Caught), scenarioOf(m), m.Backend())
+				fmt.Fprintf(&out, "| `%s` | %s | %s | `%s` | %s |\n", m.Name, strings.ReplaceAll(m.Mistake, "|", `\|`), code(m.Caught), m.Scenario, m.Backend())
 			}
 		}
 	}
 	invariants(&out, all)
-	laws(&out, all)
 	broken(&out, all, statements, catalogue)
 	out.WriteString(endMark)
 	out.Write(after)
@@ -66,21 +63,6 @@ func invariants(out *bytes.Buffer, all []mutants.Mutant) {
 	out.WriteString("\n")
 }
 
-// laws is the same for the model of a cluster.
-func laws(out *bytes.Buffer, all []mutants.Mutant) {
-	out.WriteString("### Laws of the model\n\n| law | what holds | operators that it must catch |\n|---|---|---|\n")
-	for _, l := range model.Laws() {
-		var names []string
-		for _, m := range all {
-			if m.Modelled() && slices.Contains(m.Caught, l.ID) {
-				names = append(names, m.Name)
-			}
-		}
-		fmt.Fprintf(out, "| `%s` | %s | %s |\n", l.ID, l.Statement, code(names))
-	}
-	out.WriteString("\n")
-}
-
 // broken is which mutants break each statement of the sources.
 func broken(out *bytes.Buffer, all []mutants.Mutant, statements []coverage.Statement, catalogue []*scenario.Scenario) {
 	out.WriteString("### Statements\n\nA mutant breaks a statement if its scenario covers it and what must catch the mutant is about it: an invariant that judges it, or an expectation of which that was written down. An invariant that judges one statement alone is about it in any scenario. Where there is none, nothing shows that a run would notice.\n\n| statement | mutants that break it |\n|---|---|\n")
@@ -97,15 +79,7 @@ func broken(out *bytes.Buffer, all []mutants.Mutant, statements []coverage.State
 
 func heading(f mutants.Family) string {
 	return map[mutants.Family]string{mutants.Reporter: "Reporters", mutants.Aggregator: "Aggregators", mutants.Plugin: "Plugins",
-		mutants.Operator: "Operators", mutants.Cluster: "Clusters", mutants.Lifecycle: "Decisions of an operator, in the model of a cluster"}[f]
+		mutants.Operator: "Operators", mutants.Cluster: "Clusters"}[f]
 }
 
 func code(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
-
-// scenarioOf is what brings a mutant out: an operator, the model's own chance.
-func scenarioOf(m mutants.Mutant) string {
-	if m.Modelled() {
-		return "any"
-	}
-	return "`" + m.Scenario + "`"
-}

@@ -21,7 +21,7 @@ func Breakers(all []mutants.Mutant, catalogue []*scenario.Scenario) map[string][
 	}
 	out := map[string][]string{}
 	for _, m := range all {
-		if s := scenarios[m.Scenario]; s != nil || m.Modelled() {
+		if s := scenarios[m.Scenario]; s != nil {
 			for _, id := range m.Breaks(s) {
 				out[id] = append(out[id], m.Name)
 			}

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -27,7 +26,7 @@ func Table(w io.Writer, outcomes []Outcome) (all bool, err error) {
 		} else {
 			first += " (not " + o.Mutant.Cause() + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, first, by, cmp.Or(o.Scenario, "any"), o.Backend, o.Took.Round(time.Millisecond))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", o.Name, o.Family, first, by, o.Scenario, o.Backend, o.Took.Round(time.Millisecond))
 	}
 	if err := table.Flush(); err != nil {
 		return false, err

@@ -68,11 +68,7 @@ func (o Outcome) Named() bool { return o.First() != "" && o.First() == o.Cause()
 func Run(ctx context.Context, m mutants.Mutant, o Options) Outcome {
 	began := clock.RealClock{}.Now()
 	out := Outcome{Mutant: m, Backend: m.Backend()}
-	if m.Modelled() {
-		out.Result = tryOperator(ctx, m)
-	} else {
-		out.Result, out.Survived = execute(ctx, m, o)
-	}
+	out.Result, out.Survived = execute(ctx, m, o)
 	if out.Survived == "" {
 		out.By, out.Survived = judge(m, out.Result)
 	}

@@ -40,7 +40,7 @@ type flags struct {
 func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set := pflag.NewFlagSet("mutants", pflag.ContinueOnError)
 	set.SetOutput(stderr)
-	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim (and the model of a cluster), plugin (of the conformance suite for KMS v2 plugins), local, or auto for all, in this order")
+	set.StringVar(&f.backend, "backend", "auto", "which mutants: sim, plugin (of the conformance suite for KMS v2 plugins), local, or auto for all, in this order")
 	set.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both; of a mistake that can be made in one form only it is that one")
 	set.StringVar(&f.name, "name", "", "only the mutant of this name")
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
@@ -115,7 +115,7 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 	}
 	var chosen []mutants.Mutant
 	for _, m := range mutants.All() {
-		wanted := backend == "auto" || backend == m.Backend() || backend == virtual.Name && m.Modelled()
+		wanted := backend == "auto" || backend == m.Backend()
 		if wanted && (name == "" || name == m.Name) {
 			chosen = append(chosen, m)
 		}
@@ -153,8 +153,8 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 			if ctx.Err() != nil {
 				return outcomes, nil
 			}
-			// A mistake that no wire form has anything to do with, or that can be made in one only, is tried once.
-			if (m.Modelled() || m.Contract != "") && n > 0 {
+			// A mistake that can be made in one wire form only is tried once.
+			if m.Contract != "" && n > 0 {
 				continue
 			}
 			form := cmp.Or(m.Contract, form)

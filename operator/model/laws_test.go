@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"maps"
@@ -40,7 +40,7 @@ func (l *laws) judgeSockets(name string, n *node) {
 	}
 	at := map[string]uint64{}
 	for _, id := range slices.Sorted(maps.Keys(n.plugins)) {
-		socket := l.w.subject.SocketName(id)
+		socket := l.w.subject.socketName(id)
 		if other, taken := at[socket]; taken {
 			l.w.violate("SOCKETS", "%s: plugins %d and %d are both at kms-%s.sock", name, other, id, socket)
 		}
@@ -104,7 +104,7 @@ func (l *laws) judgeKey(k revision.Key) {
 func (l *laws) judgeHealth(made, before uint64) {
 	for _, name := range slices.Sorted(maps.Keys(l.w.snapshot.Nodes)) {
 		e := l.w.snapshot.Nodes[name].Report[before]
-		fresh := contract.FreshnessAt(l.w.looked, e.Checked, Options().Interval) == contract.Fresh && !e.Checked.Before(l.w.snapshot.Nodes[name].Since)
+		fresh := contract.FreshnessAt(l.w.looked, e.Checked, options().Interval) == contract.Fresh && !e.Checked.Before(l.w.snapshot.Nodes[name].Since)
 		if !fresh || !e.Healthy {
 			l.w.violate("ONE-AT-A-TIME", "key %d is made while %s does not freshly report a healthy plugin %d", made, name, before)
 		}

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ type world struct {
 	disturb  disturbances
 	executor executor
 
-	subject Subject
-	choose  Choose
+	subject subject
+	choose  choose
 	began   time.Time
 	now     time.Time
 
@@ -48,7 +48,7 @@ type world struct {
 
 	steps []step
 	did   map[string]int
-	found *Violation
+	found *violation
 }
 
 // stored is an object of the API with its version: an update of another version fails.
@@ -88,7 +88,7 @@ type plugin struct {
 	polled     time.Time
 }
 
-func newWorld(s Subject, c Choose) *world {
+func newWorld(s subject, c choose) *world {
 	w := &world{subject: s, choose: c, began: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC), keys: map[uint64]*stored[revision.Key]{}, used: map[uint64]bool{},
 		configs: map[int]revision.Config{}, plugins: map[int]revision.PluginConfig{}, remote: map[string]int{}, nodes: map[string]*node{}, objects: map[string]object{},
 		passed: map[string]bool{}, did: map[string]int{}}
@@ -129,19 +129,12 @@ func (w *world) note(format string, args ...any) {
 	w.steps = append(w.steps, step{w.now.Sub(w.began), format, args})
 }
 
-// story is what happened, a line each.
-func (w *world) story() []string {
-	var lines []string
-	for _, s := range w.steps {
-		lines = append(lines, fmt.Sprintf("+%v ", s.at)+fmt.Sprintf(s.format, s.args...))
-	}
-	return lines
-}
+func (s step) String() string { return fmt.Sprintf("+%v ", s.at) + fmt.Sprintf(s.format, s.args...) }
 
 // violate keeps the first violation.
 func (w *world) violate(id, format string, args ...any) {
 	if w.found == nil {
-		w.found = &Violation{ID: id, What: fmt.Sprintf(format, args...), At: w.now.Sub(w.began), Steps: w.story()}
+		w.found = &violation{id, fmt.Sprintf(format, args...), w.steps}
 	}
 }
 

@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ func (x *executor) begin(a core.Attempt) {
 	x.w.migration, x.w.pending = core.Migration{Attempt: a}, nil
 	all := slices.Sorted(maps.Keys(x.w.objects))
 	for i, name := range all {
-		if !x.w.subject.Skips(i, len(all)) {
+		if !x.w.subject.skips(i, len(all)) {
 			x.w.pending = append(x.w.pending, name)
 		}
 	}

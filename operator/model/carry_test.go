@@ -1,4 +1,4 @@
-package model
+package model_test
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func (x *executor) decide() {
 	for id, k := range x.w.keys {
 		x.w.versions[id] = k.version
 	}
-	x.w.plan = x.w.subject.Decide(x.w.observe(), Options(), x.w.now).Actions
+	x.w.plan = x.w.subject.Decide(x.w.observe(), options(), x.w.now).Actions
 }
 
 // crash ends the operator: what it planned is forgotten, and so is the migration that it carried out.
