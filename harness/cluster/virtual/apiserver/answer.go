@@ -1,12 +1,13 @@
 package apiserver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (s *Server) list(q *Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := []any{}
+	var items [][]byte
 	for _, v := range all {
 		if _, err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return nil, err
@@ -160,7 +161,7 @@ func (s *Server) list(q *Request) (any, error) {
 		items = append(items, shown)
 	}
 	kind, version := s.kind(q)
-	return map[string]any{"kind": kind + "List", "apiVersion": version, "metadata": map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}, "items": items}, nil
+	return json.RawMessage(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind+"List", version, revision, bytes.Join(items, []byte(",")))), nil
 }
 
 // listed is what a list or a watch is about, and the revision at which it is so.
@@ -224,7 +225,7 @@ func (s *Server) write(st *store.Store, q *Request) (*store.Version, error) {
 		}
 		return st.Apply(now, k.Resource, u, store.ApplyOptions{Manager: q.manager, Force: q.HTTP.URL.Query().Get("force") == "true", Subresource: q.Subresource})
 	case types.MergePatchType, types.StrategicMergePatchType: // of what the store has the two differ in lists that nobody patches
-		u, err := merged(st, k, q.Body)
+		u, err := s.merged(st, k, q.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -256,12 +257,12 @@ func (s *Server) object(q *Request, body []byte) (*unstructured.Unstructured, er
 	return u, nil
 }
 
-func merged(st *store.Store, k store.Key, patch []byte) (*unstructured.Unstructured, error) {
+func (s *Server) merged(st *store.Store, k store.Key, patch []byte) (*unstructured.Unstructured, error) {
 	live, err := st.Get(k)
 	if err != nil {
 		return nil, err
 	}
-	old, err := json.Marshal(live.Object().Object)
+	old, err := s.Cluster.text(live, true)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}

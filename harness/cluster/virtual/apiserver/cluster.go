@@ -134,9 +134,9 @@ func (c *Cluster) change(f func(s *store.Store) (*store.Version, error)) (*store
 const keptTexts = 500
 
 // shown is a version as a client gets it. Most versions are shown often: to every watch, and to who polls.
-func (c *Cluster) shown(v *store.Version, partial bool) (any, error) {
+func (c *Cluster) shown(v *store.Version, partial bool) (json.RawMessage, error) {
 	if partial {
-		return map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.Object().Object["metadata"]}, nil
+		return json.Marshal(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.Object().Object["metadata"]})
 	}
 	return c.text(v, true)
 }

@@ -213,6 +213,10 @@ func (p *passed) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 func write(w http.ResponseWriter, code int, out any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
+	if text, ok := out.(json.RawMessage); ok { // which an encoder would read once more
+		_, _ = w.Write(text)
+		return
+	}
 	_ = json.NewEncoder(w).Encode(out) // the client has gone
 }
 

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,7 +27,7 @@ const (
 // watch sends what changes until the client goes, the time is over or the server closes. It returns an error only before it has answered.
 func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 	v := q.HTTP.URL.Query()
-	out := &stream{w: w, s: s, q: q, encoder: json.NewEncoder(w)}
+	out := &stream{w: w, s: s, q: q}
 	initial := v.Get("sendInitialEvents") == "true"
 	rv := v.Get("resourceVersion")
 	if !initial && rv != "" && rv != "0" {
@@ -83,7 +84,6 @@ type stream struct {
 	s        *Server
 	q        *Request
 	w        http.ResponseWriter
-	encoder  *json.Encoder
 	read     int64 // the revision up to which events were read
 	held     []held
 	revision int64 // up to which they were sent
@@ -199,7 +199,11 @@ func (o *stream) bookmark(annotations map[string]any) {
 }
 
 func (o *stream) send(kind watch.EventType, object any) {
-	_ = o.encoder.Encode(map[string]any{"type": kind, "object": object}) // a client that has gone ends the context
+	text, ok := object.(json.RawMessage)
+	if !ok {
+		text, _ = json.Marshal(object) // a status, or a bookmark
+	}
+	_, _ = fmt.Fprintf(o.w, `{"type":%q,"object":%s}`+"\n", kind, text) // a client that has gone ends the context
 }
 
 func (o *stream) flush() {
