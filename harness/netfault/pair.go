@@ -89,6 +89,36 @@ func (e *endpoint) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// least and most are the bytes of a buffer: those of a connection on which little is said, as on most, and those of others.
+const least, most = 4 << 10, 32 << 10
+
+// WriteTo and ReadFrom are what io.Copy calls, which would make large buffers for each connection.
+func (e *endpoint) WriteTo(w io.Writer) (int64, error) { return carry(w, e) }
+
+// ReadFrom implements io.ReaderFrom.
+func (e *endpoint) ReadFrom(r io.Reader) (int64, error) { return carry(e, r) }
+
+func carry(w io.Writer, r io.Reader) (all int64, err error) {
+	for buffer := make([]byte, least); ; {
+		n, err := r.Read(buffer)
+		if n > 0 {
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return all, err
+			}
+			all += int64(n)
+		}
+		if err == io.EOF {
+			return all, nil
+		}
+		if err != nil {
+			return all, err
+		}
+		if n == least {
+			buffer = make([]byte, most)
+		}
+	}
+}
+
 // Close ends one direction. The other may still carry bytes.
 func (e *endpoint) Close() error {
 	e.once.Do(func() {
