@@ -15,19 +15,20 @@ type Entry[T any] interface{ WithSeq(seq uint64) T }
 
 // Log holds the last entries. It is safe for concurrent use.
 type Log[T Entry[T]] struct {
-	mu   sync.Mutex
-	ring []T
-	last uint64 // number of the newest entry, 0 before the first
-	out  io.Writer
-	line []byte // kept for the next one
-	err  error
-	news chan struct{} // closed at the next entry; nil while nobody waits
+	mu       sync.Mutex
+	ring     []T // grows until it has capacity entries: most plugins are asked little
+	capacity uint64
+	last     uint64 // number of the newest entry, 0 before the first
+	out      io.Writer
+	line     []byte // kept for the next one
+	err      error
+	news     chan struct{} // closed at the next entry; nil while nobody waits
 }
 
 // New keeps the last capacity entries in memory and writes each to out, if out is not nil, as one line in one Write:
 // a reader of the file never sees half a line, and a process that is killed loses nothing that it answered.
 func New[T Entry[T]](capacity int, out io.Writer) *Log[T] {
-	return &Log[T]{ring: make([]T, max(capacity, 1)), out: out}
+	return &Log[T]{capacity: uint64(max(capacity, 1)), out: out}
 }
 
 // Append adds an entry.
@@ -35,6 +36,9 @@ func (l *Log[T]) Append(entry T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last++
+	if uint64(len(l.ring)) < l.capacity {
+		l.ring = append(l.ring, entry)
+	}
 	slot := &l.ring[l.slot(l.last)]
 	*slot = entry.WithSeq(l.last)
 	if l.out != nil {
@@ -46,7 +50,7 @@ func (l *Log[T]) Append(entry T) {
 	}
 }
 
-func (l *Log[T]) slot(seq uint64) uint64 { return (seq - 1) % uint64(len(l.ring)) }
+func (l *Log[T]) slot(seq uint64) uint64 { return (seq - 1) % l.capacity }
 
 // write takes a pointer because a copy of the entry would cost an allocation in every call of a plugin.
 func (l *Log[T]) write(entry *T) {
