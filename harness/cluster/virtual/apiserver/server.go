@@ -78,9 +78,12 @@ func New(o Options) *Server {
 	if o.Wrap != nil {
 		handler = o.Wrap(s)
 	}
-	s.http = &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, ErrorLog: log.New(io.Discard, "", 0)}
 	return s
 }
+
+// readHeaderTimeout and idleTimeout are kube-apiserver's. Without the first, each connection whose end a cut link has lost would stay.
+const readHeaderTimeout, idleTimeout = 32 * time.Second, 90 * time.Second
 
 // Serve begins to serve on a listener; with a TLS configuration clients may speak HTTP/2.
 func (s *Server) Serve(l net.Listener, secure *tls.Config) {
