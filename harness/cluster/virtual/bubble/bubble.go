@@ -119,10 +119,11 @@ func prepare(seed uint64) (restore func()) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = handlers[:1] // the second sleeps until a time of the last bubble, or of the real world
 	procs := runtime.GOMAXPROCS(1)
-	collected := debug.SetGCPercent(garbage)
+	collected, limited := debug.SetGCPercent(garbage), debug.SetMemoryLimit(memory)
 	environment := os.Environ() // which programs set for libraries
 	return func() {
 		debug.SetGCPercent(collected)
+		debug.SetMemoryLimit(limited)
 		runtime.GOMAXPROCS(procs)
 		os.Clearenv()
 		for _, e := range environment {
@@ -141,6 +142,9 @@ const settings = "randseednop=0,tlsmlkem=0,tlssecpmlkem=0"
 
 // garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 25 MB.
 const garbage = 200
+
+// memory is what a process with a bubble may have, as far as it can be kept to, in bytes: above it is collected more often.
+const memory = 200 << 20
 
 // NewReader is bytes that a seed and a stream decide. It is safe for concurrent use.
 func NewReader(seed, stream uint64) io.Reader {
