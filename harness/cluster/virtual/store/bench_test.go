@@ -41,7 +41,7 @@ func measure(b *testing.B, n int) float64 {
 
 // reporters have each written once; what is returned makes the next write.
 func reporters(b *testing.B, n int, ssa SSA) func(int) {
-	f := newFixture(b, Options{SSA: ssa, MaxRequestBytes: 1 << 30})
+	f := newFixture(b, Options{SSA: ssa})
 	write := func(i int) {
 		f.apply(fmt.Sprintf("kms-health-reporter-cp-%d", i%n), conditions(condition(fmt.Sprintf("KMSHealthReporter_cp-%d", i%n),
 			fmt.Sprintf(`[{"keyID":"2","kekID":"kek-9f2c","status":"healthy","lastChecked":%q}]`, f.now.Format(time.RFC3339)))))

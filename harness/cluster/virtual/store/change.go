@@ -158,7 +158,7 @@ func (s *Store) commit(v *Version, live *record) (*Version, error) {
 	if err := s.admit(was, v); err != nil {
 		return nil, err
 	}
-	if v.Size() > s.options.MaxRequestBytes {
+	if v.Size() > MaxRequestBytes {
 		return nil, status(http.StatusInternalServerError, metav1.StatusReasonUnknown, tooLarge)
 	}
 	s.revision++

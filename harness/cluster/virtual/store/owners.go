@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,48 +11,12 @@ type owners interface {
 	// entries are in their order. They are shared and not to be changed.
 	entries() []metav1.ManagedFieldsEntry
 	size() int // bytes as JSON, brackets included; 0 for none
-	count() int
-}
-
-// OwnedAlike is whether the same managers own the same fields of two versions; since when does not matter.
-func (v *Version) OwnedAlike(o *Version) bool {
-	a, b := sharedList(v.owners), sharedList(o.owners)
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Manager != b[i].Manager || !sameFields(a[i].FieldsV1, b[i].FieldsV1) {
-			return false
-		}
-	}
-	return true
-}
-
-func sameFields(a, b *metav1.FieldsV1) bool {
-	return a == b || a != nil && b != nil && bytes.Equal(a.GetRawBytes(), b.GetRawBytes())
-}
-
-// sharedList is entries without copies, in any order.
-func sharedList(o owners) []*metav1.ManagedFieldsEntry {
-	switch o := o.(type) {
-	case *ownerList:
-		return o.list
-	case entryList:
-		out := make([]*metav1.ManagedFieldsEntry, len(o))
-		for i := range o {
-			out[i] = &o[i]
-		}
-		return out
-	}
-	return nil
 }
 
 // entryList is managedFields as such.
 type entryList []metav1.ManagedFieldsEntry
 
 func (l entryList) entries() []metav1.ManagedFieldsEntry { return l }
-
-func (l entryList) count() int { return len(l) }
 
 func (l entryList) size() int {
 	n := 0
@@ -85,8 +48,6 @@ func (o *ownerList) entries() []metav1.ManagedFieldsEntry {
 	slices.SortFunc(out, compareEntries)
 	return out
 }
-
-func (o *ownerList) count() int { return len(o.list) }
 
 func (o *ownerList) size() int { return listSize(o.bytes, len(o.list)) }
 

@@ -16,12 +16,6 @@ import (
 type Options struct {
 	// SSA is which code merges; Real when empty.
 	SSA SSA
-	// UID makes the uids of new objects; nil for a counter.
-	UID func() types.UID
-	// MaxRequestBytes is etcd's limit; MaxRequestBytes when 0.
-	MaxRequestBytes int
-	// Revision is the one before the first change, as etcd's; 1 when 0.
-	Revision int64
 }
 
 // Store keeps the objects of one cluster.
@@ -46,18 +40,12 @@ type record struct {
 	renewal *renewal // the model's, of an object that is only renewed
 }
 
-// New is an empty store.
+// New is an empty store. Its first change has revision 2, as etcd's.
 func New(t *Types, o Options) *Store {
 	if o.SSA == "" {
 		o.SSA = Real
 	}
-	if o.MaxRequestBytes == 0 {
-		o.MaxRequestBytes = MaxRequestBytes
-	}
-	if o.Revision == 0 {
-		o.Revision = 1
-	}
-	return &Store{types: t, options: o, objects: map[Key]*record{}, revision: o.Revision, compacted: o.Revision}
+	return &Store{types: t, options: o, objects: map[Key]*record{}, revision: 1, compacted: 1}
 }
 
 // Revision is that of the newest change.
@@ -97,7 +85,7 @@ func (s *Store) List(r schema.GroupVersionResource, namespace string) ([]*Versio
 
 // Create adds an object on behalf of a field manager.
 func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstructured.Unstructured, manager string) (*Version, error) {
-	t, k, in, err := s.input(r, o, false)
+	t, k, in, err := s.input(r, o)
 	if err != nil {
 		return nil, err
 	}
@@ -126,17 +114,12 @@ func (s *Store) Create(now time.Time, r schema.GroupVersionResource, o *unstruct
 }
 
 // input is a resource's type, and an object's key and own copy.
-func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructured, given bool) (*Type, Key, *unstructured.Unstructured, error) {
+func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructured) (*Type, Key, *unstructured.Unstructured, error) {
 	t, err := s.types.of(r)
 	if err != nil {
 		return nil, Key{}, nil, err
 	}
-	copied := o
-	if given {
-		err = checkMetadata(o)
-	} else {
-		copied, err = cloneObject(o)
-	}
+	copied, err := cloneObject(o)
 	if err != nil {
 		return nil, Key{}, nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -151,9 +134,6 @@ func (s *Store) input(r schema.GroupVersionResource, o *unstructured.Unstructure
 }
 
 func (s *Store) newUID() types.UID {
-	if s.options.UID != nil {
-		return s.options.UID()
-	}
 	s.uids++
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012x", s.uids))
 }

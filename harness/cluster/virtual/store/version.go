@@ -78,9 +78,6 @@ func (v *Version) Object() *unstructured.Unstructured {
 	return o
 }
 
-// Managers is how many entries its managedFields have.
-func (v *Version) Managers() int { return v.owners.count() }
-
 // Size is what the object takes in etcd, in bytes.
 func (v *Version) Size() int {
 	if n := v.owners.size(); n > 0 {

@@ -21,20 +21,17 @@ type ApplyOptions struct {
 	Manager     string
 	Force       bool
 	Subresource string
-	// Given is whether the patch is given away: it is kept, and not copied. It must be as decoded JSON is.
-	Given bool
 }
 
 // UpdateOptions are those of an update or a JSON patch. Subresource is "" or "status".
 type UpdateOptions struct {
 	Manager     string
 	Subresource string
-	Given       bool // as in ApplyOptions
 }
 
 // Apply merges a patch, an apply configuration, into the object that it names, which is created if there is none.
 func (s *Store) Apply(now time.Time, r schema.GroupVersionResource, patch *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
-	t, k, in, err := s.input(r, patch, o.Given)
+	t, k, in, err := s.input(r, patch)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +93,7 @@ func badOptions(kind string, errs field.ErrorList) error {
 
 // Update replaces an object, or its status. With a resourceVersion it is made only to that version.
 func (s *Store) Update(now time.Time, r schema.GroupVersionResource, object *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
-	t, k, in, err := s.input(r, object, o.Given)
+	t, k, in, err := s.input(r, object)
 	if err != nil {
 		return nil, err
 	}
