@@ -56,7 +56,7 @@ func (g *ground) Observe(to *watch.Sequence, targets []watch.Target) {
 		case e.Type == apiwatch.Deleted:
 			to.Absent(t, strconv.FormatInt(e.Revision, 10), time.Now())
 		default:
-			to.Present(t, e.Version.Object(), time.Now())
+			to.Present(t, e.Version.Shown(), time.Now())
 		}
 	})
 }

@@ -152,5 +152,5 @@ func shownTo(v *store.Version) runtime.Object {
 	if v == nil {
 		return nil
 	}
-	return v.Object()
+	return v.Shown()
 }

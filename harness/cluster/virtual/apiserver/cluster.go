@@ -136,7 +136,7 @@ const keptTexts = 500
 // shown is a version as a client gets it. Most versions are shown often: to every watch, and to who polls.
 func (c *Cluster) shown(v *store.Version, partial bool) (json.RawMessage, error) {
 	if partial {
-		return json.Marshal(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.Object().Object["metadata"]})
+		return json.Marshal(map[string]any{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": v.Shown().Object["metadata"]})
 	}
 	return c.text(v, true)
 }
@@ -149,7 +149,7 @@ func (c *Cluster) text(v *store.Version, managers bool) (json.RawMessage, error)
 	if text, ok := c.texts.of[k]; ok {
 		return text, nil
 	}
-	o := v.Object()
+	o := v.Shown()
 	if !managers {
 		o.SetManagedFields(nil)
 	}

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -48,7 +47,7 @@ func (v *Version) managedFields() []any {
 			v.managed.fields, _, _ = unstructured.NestedSlice(o.Object, "metadata", "managedFields") // it was set
 		}
 	})
-	return runtime.DeepCopyJSONValue(v.managed.fields).([]any)
+	return v.managed.fields
 }
 
 // Body is the object as decoded JSON, without metadata.managedFields and metadata.resourceVersion. It is shared by
@@ -69,13 +68,15 @@ func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry {
 }
 
 // Object is a copy of the whole object, as a client gets it. It is the caller's.
-func (v *Version) Object() *unstructured.Unstructured {
-	o := (&unstructured.Unstructured{Object: v.body}).DeepCopy()
-	o.SetResourceVersion(v.ResourceVersion())
+func (v *Version) Object() *unstructured.Unstructured { return v.Shown().DeepCopy() }
+
+// Shown is Object for who only reads it: the fields of its metadata, and all others, are shared.
+func (v *Version) Shown() *unstructured.Unstructured {
+	meta := with(metadataOf(v.body), "resourceVersion", v.ResourceVersion())
 	if fields := v.managedFields(); len(fields) > 0 {
-		o.Object["metadata"].(map[string]any)["managedFields"] = fields // it has a resourceVersion
+		meta["managedFields"] = fields
 	}
-	return o
+	return &unstructured.Unstructured{Object: with(v.body, "metadata", meta)}
 }
 
 // Size is what the object takes in etcd, in bytes.

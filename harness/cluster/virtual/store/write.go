@@ -138,7 +138,7 @@ func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	before, err := json.Marshal(live.Object().Object)
+	before, err := json.Marshal(live.Shown().Object)
 	if err != nil {
 		return nil, internal(err)
 	}
