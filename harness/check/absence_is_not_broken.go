@@ -7,6 +7,7 @@ func absenceIsNotBroken() Invariant {
 		ID:        "ABSENCE-IS-NOT-BROKEN",
 		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
 		Source:    "The aggregator",
+		Rules:     []Rule{{Code: ruleBroken, Statement: "a node that has not yet reported never makes the rollup True"}},
 		Timed:     AllTimed,
 		Judge:     judgeAbsence,
 	}
@@ -22,7 +23,7 @@ func judgeAbsence(v *Facts) (f Finding) {
 		f.JudgedAt(firstOf(judged), judged[len(judged)-1].to)
 		accepts := func(t truth) bool { return absenceAllows(t, s.cond.Status) }
 		for _, wrong := range v.truths.unexplained(s.span, judged, accepts) {
-			f.Violate(Violation{At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
+			f.Violate(Violation{Rule: map[string]string{"True": ruleBroken}[s.cond.Status], At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", while an expected node had no report",
 				Allowed: v.truths.allowedNear(wrong.from, func(r rollups) string { return r.degraded.String() })})
 		}
 	}

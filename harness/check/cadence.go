@@ -12,9 +12,14 @@ func cadence() Invariant {
 		ID:        "CADENCE",
 		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
-		House:     []string{houseTries},
-		Timed:     AllTimed,
-		Judge:     judgeCadence,
+		Rules: []Rule{
+			{Code: ruleSilent, Statement: "a reporter that can write writes at least once per I + J + R + W"},
+			{Code: ruleFrequent, Statement: "a reporter writes at most once per I − J"},
+			{Code: ruleLockstep, Statement: "the ticks of a reporter have jitter"},
+			{Code: ruleTries, Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeCadence,
 	}
 }
 
@@ -27,7 +32,7 @@ func judgeCadence(v *Facts) (f Finding) {
 		writes := v.requests.writesOf(node)
 		judgeSlow(v, &f, node, writes)
 		judgeOmitted(v, &f, node)
-		judgeFast(v, &f, node, ticksOf(v, node, writes), "writes", "", v.processes.runsOf(node))
+		judgeFast(v, &f, node, ticksOf(v, node, writes), "writes", ruleFrequent, v.processes.runsOf(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node, writes)
 	}
@@ -43,7 +48,7 @@ func judgeSlow(v *Facts, f *Finding, node string, writes []write) {
 		gap := func(until time.Time) {
 			f.JudgedAt(last, until)
 			if until.Sub(last) > bound {
-				f.Violate(Violation{At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write" + v.plugins.longRound(node, span{last, until}),
+				f.Violate(Violation{Rule: ruleSilent, At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Seen: "the reporter of " + node + " wrote nothing for " + short(until.Sub(last)) + " while it could write" + v.plugins.longRound(node, span{last, until}),
 					Allowed: "a successful write within " + short(bound)})
 			}
 		}
@@ -113,7 +118,7 @@ func gaps(all []*request) (out []time.Duration) {
 
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
-func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house string, lives []span) {
+func judgeFast(v *Facts, f *Finding, node string, writes []write, what, rule string, lives []span) {
 	slack := v.run.Timing.ProbeTimeout + v.run.Timing.WriteTimeout + v.tolerance()
 	for _, life := range lives {
 		var at []write
@@ -127,7 +132,7 @@ func judgeFast(v *Facts, f *Finding, node string, writes []write, what, house st
 			for i := 0; i+k < len(at); i++ {
 				f.JudgedAt(at[i].from, at[i+k].from)
 				if took := at[i+k].from.Sub(at[i].from); took < least {
-					f.Violate(Violation{House: house, At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
+					f.Violate(Violation{Rule: rule, At: at[i+k].from, since: at[i].from.Add(-v.run.Timing.ProbeTimeout - v.run.Timing.WriteTimeout), Seq: at[i+k].seq, Node: node, Seen: number(int64(k)) + " " + what + " of " + node + " within " + short(took) + " after one",
 						Allowed: "no fewer than " + short(least) + " for so many (I − J each)"})
 				}
 			}

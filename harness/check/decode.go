@@ -54,6 +54,9 @@ func decodeMessage(message string) (entries []entry, problem string) {
 	return entries, ""
 }
 
+// badTime is the problem of an entry whose age nobody can tell.
+const badTime = "lastChecked is not RFC 3339 with a zone"
+
 func decodeEntry(w wire) (e entry, problem string) {
 	checked, precision, ok := parseInstant(w.LastChecked)
 	e = entry{w.KeyID, w.KEKID, contract.Status(w.Status), w.Detail, checked, w.LastChecked, precision}
@@ -63,7 +66,7 @@ func decodeEntry(w wire) (e entry, problem string) {
 	case e.status != contract.StatusHealthy && e.status != contract.StatusUnhealthy && e.status != contract.StatusError:
 		return e, "status is none of healthy, unhealthy, error"
 	case !ok:
-		return e, "lastChecked is not RFC 3339 with a zone"
+		return e, badTime
 	}
 	if len(e.kekID) > contract.MaxKEKIDBytes {
 		e.kekID = ""

@@ -109,7 +109,7 @@ func judgeTries(v *Facts, f *Finding, node string) {
 	// What an API server or a way held back comes all at once.
 	lives := v.able.reaching(node).settled(v.run.Timing.WriteTimeout + v.tolerance())
 	for _, life := range v.processes.runsOf(node) {
-		judgeFast(v, f, node, tries, "tries to write", houseTries, lives.clip(life))
+		judgeFast(v, f, node, tries, "tries to write", ruleTries, lives.clip(life))
 	}
 }
 

@@ -12,7 +12,7 @@ func falseAlarm() Invariant {
 		ID:        "FALSE-ALARM",
 		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
 		Source:    "Timing that a user may rely on",
-		House:     []string{houseReasons},
+		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeFalseAlarm,
 	}
@@ -97,11 +97,11 @@ func judgeReasons(v *Facts, f *Finding) {
 		}
 		f.JudgedAt(firstOf(judged), judged[len(judged)-1].to)
 		for _, wrong := range judged.and(causes[s.cond.Reason].not(s.span)) {
-			house := ""
+			rule := ""
 			if all.covers(wrong) { // some plugin failed, in another way than the reason says
-				house = houseReasons
+				rule = ruleReasons
 			}
-			f.Violate(Violation{House: house, At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
+			f.Violate(Violation{Rule: rule, At: wrong.from, Seq: s.seq, Seen: shown(s.cond) + ", but no plugin gave cause for it",
 				Allowed: "True only for what some plugin answered (or did not) within the last " + short(believed(v)) + ", with its reason"})
 		}
 	}

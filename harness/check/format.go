@@ -19,7 +19,17 @@ func format() Invariant {
 		ID:        "FORMAT",
 		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
 		Source:    "The reporter, condition; The typed form of the same report",
-		Judge:     judgeFormat,
+		Rules: []Rule{
+			{Code: ruleCondition, Statement: "status and reason of the condition are constant"},
+			{Code: ruleTransition, Statement: "lastTransitionTime is constant"},
+			{Code: ruleMinified, Statement: "the message has no white space between tokens"},
+			{Code: ruleTime, Statement: "lastChecked is an RFC 3339 instant with a zone"},
+			{Code: ruleBound, Statement: "message and detail keep their bounds"},
+			{Code: rulePrintable, Statement: "the detail is valid UTF-8 without control characters"},
+			{Code: ruleDetail, Statement: "there is a detail exactly where a plugin is not healthy"},
+			{Code: ruleErrorKEKID, Statement: "an error has no kekID"},
+		},
+		Judge: judgeFormat,
 	}
 }
 
@@ -37,13 +47,13 @@ func judgeFormat(v *Facts) (f Finding) {
 				continue
 			}
 			f.JudgedAt(c.at, c.at)
-			bad := func(seen, allowed string) {
-				f.Violate(Violation{At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
+			bad := func(rule, seen, allowed string) {
+				f.Violate(Violation{Rule: rule, At: c.at, Seq: c.seq, Node: node, Seen: seen, Allowed: allowed})
 			}
 			if cond := c.rep.cond; cond != nil {
 				judgeCondition(cond, bad)
 				if transition != "" && cond.LastTransitionTime != transition && cond.LastTransitionTime != others && !mayNotRead(v, node, c.at) {
-					bad("lastTransitionTime moved from "+transition+" to "+quoted(cond.LastTransitionTime), "constant while the entry stands")
+					bad(ruleTransition, "lastTransitionTime moved from "+transition+" to "+quoted(cond.LastTransitionTime), "constant while the entry stands")
 				}
 				transition, others = cond.LastTransitionTime, ""
 			}
@@ -60,6 +70,12 @@ func judgeFormat(v *Facts) (f Finding) {
 	return f
 }
 
+// violate adds a violation of a rule; of the rest of the invariant if that is empty.
+type violate func(rule, seen, allowed string)
+
+// ruleOf is the rule about a problem of an entry.
+func ruleOf(problem string) string { return map[string]string{badTime: ruleTime}[problem] }
+
 // mayNotRead says whether a reporter was forbidden to read the CR, since its last write: it then knows of no lastTransitionTime to keep.
 func mayNotRead(v *Facts, node string, until time.Time) bool {
 	forbidden := false
@@ -74,43 +90,43 @@ func mayNotRead(v *Facts, node string, until time.Time) bool {
 	return forbidden
 }
 
-func judgeCondition(c *history.Condition, bad func(seen, allowed string)) {
+func judgeCondition(c *history.Condition, bad violate) {
 	if c.Status != contract.ReporterConditionStatus || c.Reason != contract.ReporterConditionReason {
-		bad("condition says "+c.Status+"/"+quoted(c.Reason), contract.ReporterConditionStatus+"/"+contract.ReporterConditionReason+" always")
+		bad(ruleCondition, "condition says "+c.Status+"/"+quoted(c.Reason), contract.ReporterConditionStatus+"/"+contract.ReporterConditionReason+" always")
 	}
 	if _, _, ok := parseInstant(c.LastTransitionTime); !ok {
-		bad("lastTransitionTime "+quoted(c.LastTransitionTime), "an RFC 3339 instant")
+		bad(ruleTransition, "lastTransitionTime "+quoted(c.LastTransitionTime), "an RFC 3339 instant")
 	}
 	if len(c.Message) > contract.MaxMessageBytes || !utf8.ValidString(c.Message) {
-		bad("message of "+number(int64(len(c.Message)))+" bytes", "valid UTF-8 of at most "+number(contract.MaxMessageBytes)+" bytes")
+		bad(ruleBound, "message of "+number(int64(len(c.Message)))+" bytes", "valid UTF-8 of at most "+number(contract.MaxMessageBytes)+" bytes")
 		return
 	}
 	var small bytes.Buffer
 	if err := json.Compact(&small, []byte(c.Message)); err != nil {
-		bad("message is not JSON: "+quoted(c.Message), "a minified JSON array")
+		bad("", "message is not JSON: "+quoted(c.Message), "a minified JSON array")
 		return
 	}
 	if small.String() != c.Message {
-		bad("message is not minified: "+quoted(c.Message), "JSON without white space between tokens")
+		bad(ruleMinified, "message is not minified: "+quoted(c.Message), "JSON without white space between tokens")
 	}
 	judgeMessage(c.Message, bad)
 }
 
-func judgeMessage(message string, bad func(seen, allowed string)) {
+func judgeMessage(message string, bad violate) {
 	var items []json.RawMessage
 	if json.Unmarshal([]byte(message), &items) != nil || len(items) == 0 || len(items) > contract.MaxEntries {
-		bad("message "+quoted(message), "an array of 1 to "+number(contract.MaxEntries)+" entries")
+		bad("", "message "+quoted(message), "an array of 1 to "+number(contract.MaxEntries)+" entries")
 		return
 	}
 	seen := map[string]bool{}
 	for _, item := range items {
 		keys, values := fields(item)
 		if !inOrder(keys) {
-			bad("entry with the fields "+quoted(joined(keys, ",")), "keyID, kekID, status, lastChecked, detail, in this order, each once and a string; no others")
+			bad("", "entry with the fields "+quoted(joined(keys, ",")), "keyID, kekID, status, lastChecked, detail, in this order, each once and a string; no others")
 			continue
 		}
 		if seen[values["keyID"]] {
-			bad("keyID "+quoted(values["keyID"])+" occurs twice", "one entry for each keyID")
+			bad("", "keyID "+quoted(values["keyID"])+" occurs twice", "one entry for each keyID")
 		}
 		seen[values["keyID"]] = true
 		_, hasKEK := values["kekID"]
@@ -152,44 +168,44 @@ func inOrder(keys []string) bool {
 	return slices.Contains(keys, "keyID") && slices.Contains(keys, "status") && slices.Contains(keys, "lastChecked")
 }
 
-func judgeFields(w wire, hasKEK, hasDetail bool, bad func(seen, allowed string)) {
+func judgeFields(w wire, hasKEK, hasDetail bool, bad violate) {
 	entry := "entry of keyID " + quoted(w.KeyID)
 	_, problem := decodeEntry(w)
 	healthy := w.Status == string(contract.StatusHealthy)
 	switch {
 	case problem != "":
-		bad(entry+": "+problem, "an entry in contract form")
+		bad(ruleOf(problem), entry+": "+problem, "an entry in contract form")
 	case hasKEK && (w.KEKID == "" || len(w.KEKID) > contract.MaxKEKIDBytes):
-		bad(entry+": kekID of "+number(int64(len(w.KEKID)))+" bytes", "1 to 1024 bytes, or no kekID")
+		bad("", entry+": kekID of "+number(int64(len(w.KEKID)))+" bytes", "1 to 1024 bytes, or no kekID")
 	case healthy && !hasKEK:
-		bad(entry+": healthy without kekID", "the key_id that the plugin reported")
+		bad("", entry+": healthy without kekID", "the key_id that the plugin reported")
 	case w.Status == string(contract.StatusError) && hasKEK:
-		bad(entry+": error with kekID "+quoted(w.KEKID), "no kekID: the plugin did not answer")
+		bad(ruleErrorKEKID, entry+": error with kekID "+quoted(w.KEKID), "no kekID: the plugin did not answer")
 	}
 	if !healthy && w.Detail == "" {
-		bad(entry+": not healthy and no detail", "1 to 1024 characters of detail")
+		bad(ruleDetail, entry+": not healthy and no detail", "1 to 1024 characters of detail")
 	}
 	judgeDetail(entry, w.Detail, healthy, hasDetail, bad)
 }
 
-func judgeDetail(entry, detail string, healthy, has bool, bad func(seen, allowed string)) {
+func judgeDetail(entry, detail string, healthy, has bool, bad violate) {
 	switch n := utf8.RuneCountInString(detail); {
 	case healthy && has:
-		bad(entry+": healthy with detail "+quoted(detail), "no detail")
+		bad(ruleDetail, entry+": healthy with detail "+quoted(detail), "no detail")
 	case n > contract.MaxDetailChars:
-		bad(entry+": detail of "+number(int64(n))+" characters", "at most 1024")
+		bad(ruleBound, entry+": detail of "+number(int64(n))+" characters", "at most 1024")
 	case strings.ContainsFunc(detail, unicode.IsControl) || !utf8.ValidString(detail):
-		bad(entry+": detail with control characters or invalid UTF-8", "printable text")
+		bad(rulePrintable, entry+": detail with control characters or invalid UTF-8", "printable text")
 	}
 }
 
-func judgeTyped(t contract.TypedReport, bad func(seen, allowed string)) {
+func judgeTyped(t contract.TypedReport, bad violate) {
 	entry := "typed report " + quoted(t.NodeName+"/"+t.KeyID)
 	if _, problem := decodeTyped(t); problem != "" {
-		bad(entry+": "+problem, "an item in contract form")
+		bad(ruleOf(problem), entry+": "+problem, "an item in contract form")
 	}
 	if n := utf8.RuneCountInString(t.RemoteKeyID); n == 0 || n > contract.MaxKEKIDBytes || !utf8.ValidString(t.RemoteKeyID) || strings.ContainsRune(t.RemoteKeyID, 0) {
-		bad(entry+": remoteKeyID "+quoted(t.RemoteKeyID), "1 to 1024 characters without NUL")
+		bad("", entry+": remoteKeyID "+quoted(t.RemoteKeyID), "1 to 1024 characters without NUL")
 	}
 	judgeDetail(entry, t.Detail, t.Status == "Healthy", t.Detail != "", bad)
 }

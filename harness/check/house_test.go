@@ -38,7 +38,7 @@ func TestHouseRules(t *testing.T) {
 		return Result{}
 	}
 	own, other := Run(otherVersion(false)), Run(otherVersion(true))
-	if r := find(own); own.OK || r.Status != Failed || r.Count == 0 || len(r.House) > 0 || r.Violations[0].House != houseUnusable {
+	if r := find(own); own.OK || r.Status != Failed || r.Count == 0 || len(r.House) > 0 || r.Violations[0].Rule != ruleUnusable || r.Violations[0].House == "" {
 		t.Errorf("of this project: %+v", r)
 	}
 	if r := find(other); !other.OK || r.Status != Passed || r.Count > 0 || len(r.House) == 0 {
@@ -65,22 +65,29 @@ func TestHouseExpectations(t *testing.T) {
 	}
 }
 
-// TestHouseOfViolations: what a violation says of its origin, its invariant says, and sources alone excuse nothing that a source demands.
-func TestHouseOfViolations(t *testing.T) {
+// TestRulesOfViolations: each rule of a violation is one of its invariant, and sources alone excuse nothing that a source demands.
+func TestRulesOfViolations(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: make simulations")
 	}
-	named := map[string][]string{}
+	known := map[string]bool{}
 	for _, i := range Invariants() {
-		named[i.ID] = i.House
+		known[i.ID] = true
+		for _, r := range i.Rules {
+			if code := Code(i.ID, r.Code); known[code] || r.Code == "" || r.Statement == "" {
+				t.Errorf("%s exists twice, or has no code or statement", code)
+			} else {
+				known[code] = true
+			}
+		}
 	}
 	for _, k := range knownBad() {
 		events := k.build()
 		var house bool
 		for _, r := range Run(events).Invariants {
 			for _, x := range r.Violations {
-				if x.House != "" && !slices.Contains(named[r.ID], x.House) {
-					t.Errorf("%s: %s does not name %q", k.name, r.ID, x.House)
+				if code := Code(r.ID, x.Rule); !known[code] {
+					t.Errorf("%s: there is no rule %s", k.name, code)
 				}
 				house = house || r.ID == k.id && x.House != ""
 			}

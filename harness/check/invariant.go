@@ -13,8 +13,8 @@ type Invariant struct {
 	Statement string
 	// Source is the section of the contract that the sentence comes from.
 	Source string
-	// House are the decisions of this project that parts of it rest on; empty if it rests on sources alone. See Violation.House.
-	House []string
+	// Rules are the parts that a certificate tells apart, and those that rest on decisions of this project.
+	Rules []Rule
 
 	// Timed is whether a delay can cause a violation: CPU starvation explains no other.
 	Timed TimedPart
@@ -22,9 +22,20 @@ type Invariant struct {
 	Judge func(*Facts) Finding
 }
 
+// Rule is a part of an invariant.
+type Rule struct {
+	// Code is stable, as the ID of the invariant: INVARIANT/code names the rule.
+	Code      string
+	Statement string
+	// House marks a decision of this project, "[decided here]" in the contract, where the sources are silent. A program of somebody else that breaks
+	// it breaks no promise.
+	House bool
+}
+
 // Violation is one instant at which an invariant did not hold.
 type Violation struct {
 	Invariant string        `json:"invariant"`
+	Rule      string        `json:"rule,omitempty"` // the code of a Rule; empty if it is about the rest of the invariant
 	At        time.Time     `json:"at"`
 	Offset    time.Duration `json:"offset"` // from the beginning of the run
 	// Seq is the event of the history that shows it, 0 where the absence of an event is the violation.
@@ -37,7 +48,7 @@ type Violation struct {
 	Allowed   string `json:"allowed"`
 	// Because names what caused it, where that is a violation of its own.
 	Because string `json:"because,omitempty"`
-	// House is the decision of this project that was not kept, where no source makes the promise: "[decided here]" in the contract.
+	// House is the statement of Rule, where that is a decision of this project.
 	House string `json:"house,omitempty"`
 	// From and To are the window in which what is allowed was due: from its cause to the last instant that the bound permits. Both
 	// are zero where the invariant has no bound.
@@ -79,7 +90,7 @@ func (f *Finding) JudgedAt(from, to time.Time) {
 // stretch is a span in a third of its space, of which there are very many.
 type stretch struct{ from, to int64 } // Unix time in nanoseconds
 
-// Violate adds a violation; Invariant and Offset are filled in later.
+// Violate adds a violation; Invariant, Offset and House are filled in later.
 func (f *Finding) Violate(v Violation) {
 	f.Count++
 	if len(f.Violations) < maxKept {
@@ -100,17 +111,23 @@ func Invariants() []Invariant {
 	}
 }
 
-// House rules that parts of invariants rest on: decisions of this project, marked "[decided here]" in the contract, where the sources are silent. A
-// program of somebody else that breaks one of them breaks no promise.
-const (
-	houseUnusable  = "an ok with a key_id that cannot be used, or with another version, is unhealthy"
-	houseTries     = "whatever a write is refused with, the next try is that of the next interval"
-	houseRemoval   = "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it"
-	houseReasons   = "the reasons of the rollups, and which of several is shown"
-	houseBound     = "the message of a rollup has at most 4096 characters"
-	houseAttempt   = "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID"
-	houseRestraint = "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After"
-)
+// Code names what was violated: the invariant, and the rule if it has one.
+func Code(id, rule string) string {
+	if rule == "" {
+		return id
+	}
+	return id + "/" + rule
+}
+
+// house is the statement of a rule that is a decision of this project.
+func (i Invariant) house(rule string) string {
+	for _, r := range i.Rules {
+		if r.Code == rule && r.House {
+			return r.Statement
+		}
+	}
+	return ""
+}
 
 // takeHouse takes the violations of house rules out of a finding.
 func (f *Finding) takeHouse() (house []Violation) {

@@ -7,7 +7,11 @@ func leastPrivilege() Invariant {
 		ID:        "LEAST-PRIVILEGE",
 		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
 		Source:    "The reporter, identity",
-		Judge:     judgeLeastPrivilege,
+		Rules: []Rule{
+			{Code: ruleApply, Statement: "a reporter neither updates nor creates"},
+			{Code: ruleForeign, Statement: "a reporter writes no report of another node and no other condition"},
+		},
+		Judge: judgeLeastPrivilege,
 	}
 }
 
@@ -28,10 +32,21 @@ func judgeLeastPrivilege(v *Facts) (f Finding) {
 		if !r.succeeded() {
 			outcome = "was refused (" + r.refusal() + ")"
 		}
-		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
+		f.Violate(Violation{Rule: r.overstep(), At: r.at, Seq: r.seq, Node: r.node, Seen: r.User + ": " + r.what() + " " + outcome,
 			Allowed: allowed, harmless: r.succeeded() && !r.write})
 	}
 	return f
+}
+
+// overstep is the rule of a request that the contract does not allow.
+func (r request) overstep() string {
+	switch {
+	case r.Verb == "update" || r.Verb == "create":
+		return ruleApply
+	case len(r.body.foreignTo(r.node)) > len(r.body.other):
+		return ruleForeign
+	}
+	return ""
 }
 
 // verbatimOwn: exactly what the contract lets a reporter do. Discovery is not in it: a reporter knows what it writes.

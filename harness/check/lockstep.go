@@ -33,7 +33,7 @@ func judgeLockstep(v *Facts, f *Finding, node string, writes []write) {
 			last := gaps[len(gaps)-lockstepGaps:]
 			f.Judged++
 			if spread := slices.Max(last) - slices.Min(last); spread <= within {
-				f.Violate(Violation{At: b.from, since: writes[i-lockstepGaps].from, Seq: b.seq, Node: node,
+				f.Violate(Violation{Rule: ruleLockstep, At: b.from, since: writes[i-lockstepGaps].from, Seq: b.seq, Node: node,
 					Seen:    "the last " + number(lockstepGaps) + " writes of " + node + " follow each other at intervals that differ by " + spread.String(),
 					Allowed: "ticks that are moved by up to " + short(v.run.Timing.Jitter) + " each, so that reporters which were started together do not go on writing together"})
 				gaps = nil

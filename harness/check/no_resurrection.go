@@ -14,9 +14,12 @@ func noResurrection() Invariant {
 		ID:        "NO-RESURRECTION",
 		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
 		Source:    "The aggregator, cleanup",
-		House:     []string{houseRemoval},
-		Timed:     AllTimed,
-		Judge:     judgeNoResurrection,
+		Rules: []Rule{
+			{Code: ruleLastWrites, Statement: "a reporter that is asked to end writes at most once more"},
+			{Code: ruleRemoval, Statement: "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeNoResurrection,
 	}
 }
 
@@ -91,13 +94,13 @@ func judgeEnding(v *Facts, f *Finding, node string) {
 		for _, n := range v.requests.requestsOf[node] {
 			r := &v.requests.all[n]
 			if r.write && r.onCR && r.isApply() && r.body.ok && !r.body.has(node) && !r.received.Before(a.from) && !r.received.After(ended) {
-				f.Violate(Violation{House: houseRemoval, At: r.at, since: a.from, Seq: r.seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
+				f.Violate(Violation{Rule: ruleRemoval, At: r.at, since: a.from, Seq: r.seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
 					Allowed: "an entry that stays: in a restart nothing is known of the node until the next report"})
 			}
 		}
 		writes := slices.DeleteFunc(slices.Clone(v.requests.writesOf(node)), func(w write) bool { return w.from.Before(a.from) || w.from.After(ended) })
 		if len(writes) > 1 {
-			f.Violate(Violation{At: writes[1].from, since: a.from, Seq: writes[1].seq, Node: node, Seen: number(int64(len(writes))) + " writes after the reporter of " + node + " was asked to end",
+			f.Violate(Violation{Rule: ruleLastWrites, At: writes[1].from, since: a.from, Seq: writes[1].seq, Node: node, Seen: number(int64(len(writes))) + " writes after the reporter of " + node + " was asked to end",
 				Allowed: "one, that was under way"})
 		}
 	}

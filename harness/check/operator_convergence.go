@@ -15,7 +15,7 @@ func operatorConvergence() Invariant {
 		ID:        "OPERATOR-CONVERGENCE",
 		Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
 		Source:    "The aggregator, convergence",
-		House:     []string{houseAttempt},
+		Rules:     []Rule{{Code: ruleAttempt, Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeOperatorConvergence,
 	}
@@ -41,7 +41,7 @@ func judgeOperatorConvergence(v *Facts) (f Finding) {
 			v.judgeAgreed(&f, e, keyID, d.ConvergedKEK, Violation{Seen: "the operator notes that all nodes agree on kekID " + quoted(d.ConvergedKEK)})
 		}
 		if d.MigratedKEK != "" && d.MigratedKEK != before.MigratedKEK && d.MigratedKEK == before.ConvergedKEK {
-			v.judgeAgreed(&f, e, keyID, d.MigratedKEK, Violation{House: houseAttempt,
+			v.judgeAgreed(&f, e, keyID, d.MigratedKEK, Violation{Rule: ruleAttempt,
 				Seen: "the operator notes that everything is encrypted under kekID " + quoted(d.MigratedKEK) + ", on which it had noted that all nodes agree"})
 		}
 		before = d
@@ -126,7 +126,7 @@ func convergence() Invariant {
 		ID:        "CONVERGENCE",
 		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
 		Source:    "The aggregator, convergence",
-		House:     []string{houseReasons},
+		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeConvergence,
 	}
@@ -153,11 +153,11 @@ func judgeConvergence(v *Facts) (f Finding) {
 			return slices.ContainsFunc(t.allowed, func(r rollups) bool { return r.progressing.status == s.cond.Status })
 		})
 		for _, w := range wrong {
-			house := ""
+			rule := ""
 			if len(status.clip(w)) == 0 { // only the reason tells converged from not converged
-				house = houseReasons
+				rule = ruleReasons
 			}
-			f.Violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
+			f.Violate(Violation{Rule: rule, At: w.from, Seq: s.seq, Seen: shown(s.cond) + map[bool]string{true: ", which says converged", false: ", which says not converged"}[called],
 				Allowed: v.truths.allowedNear(w.from, func(r rollups) string { return r.progressing.String() })})
 		}
 	}

@@ -15,7 +15,12 @@ func ownership() Invariant {
 		ID:        "OWNERSHIP",
 		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
-		Judge:     judgeOwnership,
+		Rules: []Rule{
+			{Code: ruleManager, Statement: "each reporter and the aggregator have a field manager of their own"},
+			{Code: ruleManagerStable, Statement: "a reporter, or the aggregator, writes under one field manager"},
+			{Code: ruleForce, Statement: "a reporter applies with force"},
+		},
+		Judge: judgeOwnership,
 	}
 }
 
@@ -44,19 +49,19 @@ func judgeOwnership(v *Facts) (f Finding) {
 // force has no consequences until it is refused: of those that succeed, the first of each writer counts.
 func judgeManager(v *Facts, f *Finding, r request, unforced map[author]bool) {
 	harmless := false
-	bad := func(allowed string) {
+	bad := func(rule, allowed string) {
 		seen := " wrote " + r.Resource
 		if r.Code == http.StatusConflict {
 			seen += ", which was refused: " + r.refusal()
 		}
-		f.Violate(Violation{At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + seen, Allowed: allowed, harmless: harmless})
+		f.Violate(Violation{Rule: rule, At: r.at, Seq: r.seq, Node: r.node, Seen: r.writer() + seen, Allowed: allowed, harmless: harmless})
 	}
 	if r.FieldManager == "" || r.FieldManager == unnamedManager {
-		bad("a field manager of its own; this one is everybody's who sets none")
+		bad(ruleManager, "a field manager of its own; this one is everybody's who sets none")
 		return
 	}
 	if first := authorship(v).first[author{r.node, r.Resource}]; first != r.FieldManager {
-		bad("one field manager for all its writes; the first was under " + quoted(first))
+		bad(ruleManagerStable, "one field manager for all its writes; the first was under "+quoted(first))
 		return
 	}
 	if who := (author{r.node, r.Resource}); r.node != "" && r.isApply() && !r.Force {
@@ -65,12 +70,12 @@ func judgeManager(v *Facts, f *Finding, r request, unforced map[author]bool) {
 		}
 		harmless = r.succeeded()
 		unforced[who] = unforced[who] || harmless
-		bad("an apply with force=true: without it, a field that another manager has taken over is a conflict")
+		bad(ruleForce, "an apply with force=true: without it, a field that another manager has taken over is a conflict")
 		return
 	}
 	for _, other := range authorship(v).of[managed{r.FieldManager, r.Resource}] {
 		if other.node != r.node {
-			bad("a field manager of its own; under this one wrote also " + other.String())
+			bad(ruleManager, "a field manager of its own; under this one wrote also "+other.String())
 			return
 		}
 	}
@@ -127,7 +132,7 @@ func judgeOwners(v *Facts, f *Finding, i int) {
 		f.JudgedAt(s.at, s.at)
 		for _, o := range owners {
 			if !authorship(v).mayOwn(managed{o, s.object.Resource}, want) {
-				f.Violate(Violation{At: s.at, Seq: s.seq, Node: want.node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only by " + want.String()})
+				f.Violate(Violation{Rule: ruleManager, At: s.at, Seq: s.seq, Node: want.node, Seen: field + " is owned by field manager " + quoted(o), Allowed: "only by " + want.String()})
 			}
 		}
 	}

@@ -111,6 +111,9 @@ func printResult(b *strings.Builder, r Result) {
 		if x.KeyID != "" {
 			fmt.Fprintf(b, ", keyID %s", x.KeyID)
 		}
+		if x.Rule != "" {
+			fmt.Fprintf(b, ", rule %s", x.Rule)
+		}
 		fmt.Fprintf(b, " (%s)\n    seen:    %s\n    allowed: %s\n", x.At.UTC().Format("15:04:05.000"), x.Seen, x.Allowed)
 		if x.Because != "" {
 			fmt.Fprintf(b, "    because: %s\n", x.Because)

@@ -13,7 +13,7 @@ func quiet() Invariant {
 		ID:        "QUIET",
 		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
-		House:     []string{houseRestraint},
+		Rules:     []Rule{{Code: ruleRestraint, Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeQuiet,
 	}

@@ -61,7 +61,7 @@ func judgeRefused(v *Facts, f *Finding, k kindOfRequest, all []*request, way spa
 			n++
 		}
 		if again := n - i - 1; again > most*replicas {
-			f.Violate(Violation{House: houseRestraint, At: all[n-1].received, From: r.received, To: all[n-1].received, Seq: all[n-1].seq,
+			f.Violate(Violation{Rule: ruleRestraint, At: all[n-1].received, From: r.received, To: all[n-1].received, Seq: all[n-1].seq,
 				Seen:    r.User + " was refused " + k.verb + " " + k.resource + " (" + number(int64(r.Code)) + ") and asked again " + number(int64(again)) + " times within " + short(window),
 				Allowed: "at most " + number(int64(most*replicas)) + ": who is refused backs off, and keeps to Retry-After"})
 			return // one violation for one kind

@@ -13,9 +13,16 @@ func rollupTruth() Invariant {
 		ID:        "ROLLUP-TRUTH",
 		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
 		Source:    "The aggregator",
-		House:     []string{houseReasons, houseBound},
-		Timed:     AllTimed,
-		Judge:     judgeRollupTruth,
+		Rules: []Rule{
+			{Code: ruleMalformed, Statement: "a report that cannot be read makes KMSPluginsDegraded Unknown"},
+			{Code: ruleClockSkew, Statement: "a report from the future makes KMSPluginsDegraded Unknown"},
+			{Code: ruleAvailable, Statement: "KMSPluginsAvailable has the status of the table"},
+			{Code: ruleProgressing, Statement: "KMSPluginsProgressing has the status of the table"},
+			{Code: ruleReasons, Statement: houseReasons, House: true},
+			{Code: ruleBound, Statement: "the message of a rollup has at most 4096 characters", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeRollupTruth,
 	}
 }
 
@@ -31,14 +38,14 @@ func judgeRollupTruth(v *Facts) (f Finding) {
 			accepts := func(t truth) bool { return kind.allowed(t, s.cond) }
 			status := func(t truth) bool { return kind.allowedStatus(t, s.cond) }
 			for _, w := range v.truths.unexplained(s.span, judged, accepts).or(untrueWhileLate(v, s.span, accepts)) {
-				house := houseReasons
+				rule := ruleReasons
 				if len(v.truths.unexplained(s.span, judged, status).or(untrueWhileLate(v, s.span, status)).clip(w)) > 0 {
-					house = ""
+					rule = kind.rule(s.cond, v.truths.near(span{w.from, w.from.Add(1)}))
 				}
-				f.Violate(Violation{House: house, At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.truths.allowedNear(w.from, kind.show)})
+				f.Violate(Violation{Rule: rule, At: w.from, Seq: s.seq, Seen: kind.name + ": " + shown(s.cond), Allowed: v.truths.allowedNear(w.from, kind.show)})
 			}
 			if s.cond != nil && utf8.RuneCountInString(s.cond.Message) > contract.MaxRollupMessageChars {
-				f.Violate(Violation{House: houseBound, At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
+				f.Violate(Violation{Rule: ruleBound, At: s.from, Seq: s.seq, Seen: "message of " + number(int64(utf8.RuneCountInString(s.cond.Message))) + " characters", Allowed: "at most 4096, then \"and N more\""})
 			}
 		}
 	}
@@ -56,15 +63,29 @@ func untrueWhileLate(v *Facts, s span, accepts func(truth) bool) spans {
 // rollupKind is one rollup condition and where its value stands in the truth.
 type rollupKind struct {
 	name string
+	code string // of the rule about its status
 	of   func(rollups) value
 }
 
 func rollupKinds() []rollupKind {
 	return []rollupKind{
-		{contract.ConditionDegraded, func(r rollups) value { return r.degraded }},
-		{contract.ConditionAvailable, func(r rollups) value { return r.available }},
-		{contract.ConditionProgressing, func(r rollups) value { return r.progressing }},
+		{contract.ConditionDegraded, "", func(r rollups) value { return r.degraded }},
+		{contract.ConditionAvailable, ruleAvailable, func(r rollups) value { return r.available }},
+		{contract.ConditionProgressing, ruleProgressing, func(r rollups) value { return r.progressing }},
 	}
+}
+
+// rule is the rule about a status that is not that of the table: where the status is, or should be, that of a row with a rule of its own, the row's.
+func (k rollupKind) rule(c *history.Condition, near []truth) string {
+	for _, row := range [][2]string{{contract.ReasonReportMalformed, ruleMalformed}, {contract.ReasonClockSkew, ruleClockSkew}} {
+		demanded := func(t truth) bool {
+			return slices.ContainsFunc(t.allowed, func(r rollups) bool { return k.of(r).reason == row[0] })
+		}
+		if c != nil && c.Reason == row[0] || slices.ContainsFunc(near, demanded) {
+			return row[1]
+		}
+	}
+	return k.code
 }
 
 func (k rollupKind) allowed(t truth, c *history.Condition) bool {

@@ -15,8 +15,13 @@ func switchOrder() Invariant {
 		Statement: "no API server is told to write with a provider that another cannot read, no two providers have one name, no provider goes while objects may lie under it, " +
 			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
 		Source: "Switching the encryption",
-		Timed:  SomeTimed,
-		Judge:  judgeSwitchOrder,
+		Rules: []Rule{
+			{Code: ruleReadFirst, Statement: "no API server is configured to write with a provider that another cannot read"},
+			{Code: ruleKept, Statement: "no provider is taken out of a configuration while objects may lie under it"},
+			{Code: ruleMigrated, Statement: "nothing counts as migrated while an API server writes with another provider"},
+		},
+		Timed: SomeTimed,
+		Judge: judgeSwitchOrder,
 	}
 }
 
@@ -58,7 +63,7 @@ func (k *keepers) judgeMigrated(v *Facts, f *Finding, e *history.Event) {
 	writer := e.Encryption.Providers[0]
 	for _, n := range k.nodes() {
 		if has := k.has(v, n, e.At); len(has) > 0 && has[0] != writer {
-			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: n, Seen: "every object was said to be written anew under " + writer + " while the API server of " + n + " wrote with " + has[0],
+			f.Violate(Violation{Rule: ruleMigrated, At: e.At, Seq: e.Seq, Node: n, Seen: "every object was said to be written anew under " + writer + " while the API server of " + n + " wrote with " + has[0],
 				Allowed: "after all API servers write with " + writer})
 			return
 		}
@@ -83,14 +88,14 @@ func (k *keepers) judgeConfigured(v *Facts, f *Finding, e *history.Event) {
 	for _, n := range k.nodes() {
 		reads := k.has(v, n, e.At)
 		if n != x.Node && !slices.Contains(reads, writer) {
-			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
+			f.Violate(Violation{Rule: ruleReadFirst, At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told to write with " + writer,
 				Allowed: "after that of " + n + " has loaded it for reading; it has " + strings.Join(reads, ", ")})
 			return
 		}
 	}
 	for _, p := range sortedKeys(k.left) {
 		if !slices.Contains(x.Providers, p) {
-			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told " + strings.Join(x.Providers, ", ") + ", without " + p,
+			f.Violate(Violation{Rule: ruleKept, At: e.At, Seq: e.Seq, Node: x.Node, Seen: "the API server of " + x.Node + " was told " + strings.Join(x.Providers, ", ") + ", without " + p,
 				Allowed: "after every object was written anew: some may lie under " + p})
 			return
 		}

@@ -17,9 +17,16 @@ func truthfulProbe() Invariant {
 		ID:        "TRUTHFUL-PROBE",
 		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
 		Source:    "The reporter, outcome of a probe",
-		House:     []string{houseUnusable},
-		Timed:     SomeTimed,
-		Judge:     judgeTruthfulProbe,
+		Rules: []Rule{
+			{Code: rulePlugins, Statement: "a report has one entry for each plugin of the flags, in their order"},
+			{Code: ruleLastChecked, Statement: "at lastChecked the plugin was called"},
+			{Code: ruleKEKID, Statement: "kekID is the key_id that the plugin sent"},
+			{Code: ruleErrorCode, Statement: "the detail of an error names its code"},
+			{Code: ruleHealthz, Statement: "the detail of an unhealthy plugin has its healthz"},
+			{Code: ruleUnusable, Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
+		},
+		Timed: SomeTimed,
+		Judge: judgeTruthfulProbe,
 	}
 }
 
@@ -68,8 +75,8 @@ func judgePlugins(v *Facts, f *Finding, c reportChange, all []flags) {
 	for _, e := range c.rep.entries {
 		got = append(got, e.keyID)
 	}
-	bad := func(want []string, why string) {
-		f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: why + quoted(joined(want, ","))})
+	bad := func(rule string, want []string, why string) {
+		f.Violate(Violation{Rule: rule, At: c.at, Seq: c.seq, Node: c.rep.node, Seen: "report about the plugins " + quoted(joined(got, ",")), Allowed: why + quoted(joined(want, ","))})
 	}
 	current, known := 0, len(all) == 0
 	for i, x := range all {
@@ -88,13 +95,13 @@ func judgePlugins(v *Facts, f *Finding, c reportChange, all []flags) {
 	}
 	switch {
 	case !known:
-		bad(all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
+		bad(rulePlugins, all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
 	case current > 0 && all[current].reported.IsZero() && !overlap(v, c.rep.node).has(c.at) &&
 		v.processes.startedIn(process{role: history.RoleReporter, node: c.rep.node}, all[current].from, c.at.Add(-v.run.Timing.CadenceMax()-v.tolerance())):
-		bad(all[current].keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
+		bad(rulePlugins, all[current].keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
 	case len(all) > 0 && !all[current].reported.IsZero() && !overlap(v, c.rep.node).has(c.at) &&
 		c.at.After(all[current].reported.Add(v.run.Timing.CadenceMax()+v.tolerance())):
-		bad(all[current].keyIDs, "one reporter of a node, with the plugins that it reported at "+short(all[current].reported.Sub(v.complete.from))+": ")
+		bad("", all[current].keyIDs, "one reporter of a node, with the plugins that it reported at "+short(all[current].reported.Sub(v.complete.from))+": ")
 	}
 }
 
@@ -110,16 +117,13 @@ func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
 	}
 	f.JudgedAt(c.at, c.at)
 	calls := v.plugins.callsAt(t, e, c.at)
-	mismatch, house := "", ""
+	mismatch, rule, unusable := "", "", false
 	for _, call := range calls {
-		m := compareEntry(v, e, call, c.rep)
-		if m == "" {
+		mismatch, rule = compareEntry(v, e, call, c.rep)
+		if mismatch == "" {
 			return
 		}
-		mismatch = m
-		if call.bySource.allow(e.status) {
-			house = houseUnusable
-		}
+		unusable = unusable || call.bySource.allow(e.status)
 	}
 	when := span{e.checked.Add(-v.tolerance() - 1), e.checked.Add(e.precision + v.run.Timing.ProbeTimeout + v.tolerance())}
 	if e.status == contract.StatusError && (t.idle.touches(when) || t.opaque.touches(when)) {
@@ -127,13 +131,16 @@ func judgeEntry(v *Facts, f *Finding, c reportChange, p plugin, e entry) {
 	}
 	seen := "entry " + string(e.status) + " kekID " + quoted(e.kekID) + " detail " + quoted(e.detail) + " checked " + e.checkedText
 	if mismatch == "" {
-		mismatch = "the plugin's journal has no Status call at that time"
+		mismatch, rule = "the plugin's journal has no Status call at that time", ruleLastChecked
 		if e.status == contract.StatusError {
 			mismatch += " and nothing kept one from it"
 		}
 	}
+	if unusable {
+		rule = ruleUnusable
+	}
 	timed := e.status == contract.StatusError && strings.Contains(letters(e.detail), "deadlineexceeded") // the reporter had no time for its probe
-	f.Violate(Violation{House: house, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+	f.Violate(Violation{Rule: rule, At: c.at, Seq: c.seq, Node: p.node, KeyID: p.keyID, timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
 }
 
 // callsAt are the calls that may be the probe of e: lastChecked lies in them, give or take transport (a call may
@@ -164,26 +171,26 @@ func (p *pluginTruth) endedBefore(i int, t time.Time) bool {
 	return p.ended[i].Before(t)
 }
 
-// compareEntry says how the entry differs from what the call answered, empty if it does not.
-func compareEntry(v *Facts, e entry, c probe, r *report) string {
+// compareEntry says how the entry differs from what the call answered, empty if it does not, and the rule that is about such a difference.
+func compareEntry(v *Facts, e entry, c probe, r *report) (mismatch, rule string) {
 	said := c.Outcome + " " + c.Code + " healthz " + quoted(c.Healthz) + " key_id " + quoted(c.KEKID) + " (event " + number(c.seq) + ")"
 	if took := c.Ended.Sub(c.Began); c.Outcome == history.CallOK && c.answers == mayError {
 		said += " after " + short(took) + ", later than the deadline of a probe (" + short(v.run.Timing.ProbeTimeout) + "): an error"
 	}
 	switch {
 	case !c.answers.allow(e.status):
-		return said
+		return said, ""
 	case e.status == contract.StatusError:
 		if !rightCode(e.detail, c) {
-			return said + ", but the detail does not name its code"
+			return said + ", but the detail does not name its code", ruleErrorCode
 		}
-		return ""
+		return "", ""
 	case !sameKEK(e.kekID, c.Call, len(r.typed) > 0):
-		return said + ", another kekID"
+		return said + ", another kekID", ruleKEKID
 	case e.status == contract.StatusUnhealthy && c.Healthz != "ok" && !records(e.detail, c.Healthz):
-		return said + ", but the detail does not tell its healthz"
+		return said + ", but the detail does not tell its healthz", ruleHealthz
 	}
-	return ""
+	return "", ""
 }
 
 // sameKEK: the kekID is carried verbatim, or left out where it is not usable. The typed form requires one and may

@@ -17,7 +17,7 @@ func TestAnswerAfterTheDeadline(t *testing.T) {
 	late := v.run.Timing.ProbeTimeout + 3*time.Second
 	for took, want := range map[time.Duration]string{time.Second: "", late: "after " + short(late) + ", later than the deadline of a probe (" + short(v.run.Timing.ProbeTimeout) + ")"} {
 		c := &history.Call{Outcome: history.CallOK, Code: "OK", Healthz: "ok", KEKID: "kek-1", Version: "v2", Began: began, Ended: began.Add(took)}
-		got := compareEntry(v, entry{status: contract.StatusHealthy, kekID: "kek-1"}, readProbe(c, 1, v.run.Timing.ProbeTimeout, 0), &report{})
+		got, _ := compareEntry(v, entry{status: contract.StatusHealthy, kekID: "kek-1"}, readProbe(c, 1, v.run.Timing.ProbeTimeout, 0), &report{})
 		if (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("after %s: %q, expected %q", took, got, want)
 		}

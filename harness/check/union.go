@@ -14,6 +14,7 @@ func union() Invariant {
 		ID:        "UNION",
 		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
 		Source:    "The aggregator, suffix routing",
+		Rules:     []Rule{{Code: ruleReports, Statement: "no condition of a reporter is in the ClusterOperator"}},
 		Timed:     AllTimed,
 		Judge:     judgeUnion,
 	}
@@ -23,7 +24,7 @@ func judgeUnion(v *Facts) (f Finding) {
 	for t, changes := range v.objects.coConds {
 		for _, c := range changes {
 			if c.cond != nil && leaked(t, c.cond.Message) {
-				f.Violate(Violation{At: c.at, Seq: c.seq, Seen: "a reporter's condition on the ClusterOperator: " + shown(c.cond), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
+				f.Violate(Violation{Rule: ruleReports, At: c.at, Seq: c.seq, Seen: "a reporter's condition on the ClusterOperator: " + shown(c.cond), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
 			}
 		}
 	}

@@ -124,6 +124,9 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 	for _, x := range aggregated {
 		f.add(x.apiServer, i.Judge(x))
 	}
+	for n := range f.Violations {
+		f.Violations[n].House = i.house(f.Violations[n].Rule)
+	}
 	var house []Violation
 	if v.run.SourceOnly {
 		house = f.takeHouse()

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -13,14 +12,17 @@ import (
 func newInvariantsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "invariants",
-		Short:   "List the invariants that every run is judged by",
+		Short:   "List the invariants that every run is judged by, each with its rules",
 		Example: "  kmsharness invariants",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tab, "ID\tSTATEMENT\tSOURCE\tHOUSE RULES IN IT")
+			fmt.Fprintln(tab, "ID\tSTATEMENT\tSOURCE")
 			for _, inv := range check.Invariants() {
-				fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", inv.ID, inv.Statement, inv.Source, strings.Join(inv.House, "; "))
+				fmt.Fprintf(tab, "%s\t%s\t%s\n", inv.ID, inv.Statement, inv.Source)
+				for _, r := range inv.Rules {
+					fmt.Fprintf(tab, "%s\t%s\t%s\n", check.Code(inv.ID, r.Code), r.Statement, map[bool]string{true: "house rule"}[r.House])
+				}
 			}
 			return tab.Flush()
 		},

@@ -92,7 +92,7 @@ func brokenTable(b *strings.Builder, broken []result.Result) {
 		id, at, seen := string(r.Status), "", strings.Join(r.Reasons, "; ")
 		if len(r.Failures) > 0 {
 			f := r.Failures[0]
-			id, seen = strings.TrimSpace(f.ID+" "+f.Where), f.Seen
+			id, seen = strings.TrimSpace(f.Code()+" "+f.Where), f.Seen
 			if !f.At.IsZero() {
 				at = fmt.Sprintf("+%.3fs", f.Offset.Seconds())
 			}
@@ -135,7 +135,7 @@ func details(r result.Result) string {
 }
 
 func heading(f result.Failure) string {
-	text := strings.TrimSpace(f.ID + " " + f.Where)
+	text := strings.TrimSpace(f.Code() + " " + f.Where)
 	if !f.At.IsZero() {
 		text += fmt.Sprintf(" at +%.3fs", f.Offset.Seconds())
 	}

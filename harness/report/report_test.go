@@ -23,7 +23,7 @@ func sample(name string, status result.Status) result.Result {
 		Took: 12340 * time.Millisecond, Expectations: 4, Checks: 120, Reproduce: "kmsharness run " + name + ".yaml --backend local", Dir: "out/" + name}
 	switch status {
 	case result.Failed:
-		r.Failures = []result.Failure{{ID: "CADENCE", At: instant().Add(3 * time.Second), Offset: 3 * time.Second, Where: "cp-2/1",
+		r.Failures = []result.Failure{{ID: "CADENCE", Rule: "silent", At: instant().Add(3 * time.Second), Offset: 3 * time.Second, Where: "cp-2/1",
 			Seen: "no write for 4.2s \x1b[31m", Allowed: "one within 2.6s", More: 3}}
 	case result.NotSupported, result.CouldNotRun:
 		r.Reasons = []string{"no load balancer"}
@@ -85,7 +85,7 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"plugin  a         passed         12.3s  4 expectations, 120 checks", "b: FAILED on local in 12.3s",
-		"✗ CADENCE cp-2/1 at +3.000s (12:00:03.000Z)", "seen:    no write for 4.2s", "allowed: one within 2.6s",
+		"✗ CADENCE/silent cp-2/1 at +3.000s (12:00:03.000Z)", "seen:    no write for 4.2s", "allowed: one within 2.6s",
 		"and 3 more of CADENCE", "reproduce: kmsharness run b.yaml --backend local", "artifacts: out/b", "c: NOT SUPPORTED", "no load balancer"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
@@ -150,7 +150,7 @@ func TestJUnit(t *testing.T) {
 	if of := doc.Cases[0].Properties; len(of) != 1 || of[0].Name != "form" || of[0].Value != history.FormHealthReports || len(doc.Cases[1].Properties) != 0 {
 		t.Errorf("properties %+v, %+v", of, doc.Cases[1].Properties)
 	}
-	if c := doc.Cases[1]; c.Class != "kmsharness.plugin" || c.Name != "b" || !strings.Contains(c.Failure, "CADENCE") {
+	if c := doc.Cases[1]; c.Class != "kmsharness.plugin" || c.Name != "b" || !strings.Contains(c.Failure, "CADENCE/silent") {
 		t.Errorf("%+v", c)
 	}
 	if doc.Cases[2].Skipped.Message != "no load balancer" {
@@ -224,7 +224,7 @@ func TestCollect(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	text := summary(result.Passed, result.Failed, result.CouldNotRun).Markdown("all")
-	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE cp-1/2 | +3.000s |", "**1 passed, 1 failed, 0 not supported, 1 COULD NOT RUN** on local in 1m23s",
+	for _, want := range []string{"### ❌ kmsharness: 2 of 3 did not pass\n", "| b | local | CADENCE/silent cp-1/2 | +3.000s |", "**1 passed, 1 failed, 0 not supported, 1 COULD NOT RUN** on local in 1m23s",
 		"<details><summary>b on local: failed</summary>", "and 3 more of it", "<details><summary>All 3 results</summary>"} {
 		if !strings.Contains(text, strings.Replace(want, "cp-1/2", "cp-2/1", 1)) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -126,7 +126,7 @@ func violation(i check.Result) Failure {
 	f := Failure{ID: i.ID, Seen: i.Statement, More: i.Count - 1}
 	if len(i.Violations) > 0 {
 		first := i.Violations[0]
-		f.At, f.Offset, f.Seen, f.Allowed, f.Where, f.Because, f.House = first.At, first.Offset, first.Seen, first.Allowed, first.Node, first.Because, first.House
+		f.Rule, f.At, f.Offset, f.Seen, f.Allowed, f.Where, f.Because, f.House = first.Rule, first.At, first.Offset, first.Seen, first.Allowed, first.Node, first.Because, first.House
 		if first.KeyID != "" {
 			f.Where += "/" + first.KeyID
 		}

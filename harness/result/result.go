@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -110,6 +111,8 @@ func (r Result) StatusText() string {
 type Failure struct {
 	// ID is an invariant, or the place of an expectation or action in the scenario: "steps[3].expect".
 	ID string `json:"id"`
+	// Rule is the part of the invariant that was violated, where it has a code.
+	Rule string `json:"rule,omitempty"`
 	// At is when, Offset since the run began; zero if it has no instant.
 	At     time.Time     `json:"at"`
 	Offset time.Duration `json:"offset"`
@@ -127,8 +130,11 @@ type Failure struct {
 	More int `json:"more,omitempty"`
 }
 
+// Code names what failed as exactly as possible: INVARIANT/rule.
+func (f Failure) Code() string { return check.Code(f.ID, f.Rule) }
+
 func (f Failure) String() string {
-	line := f.ID
+	line := f.Code()
 	if !f.At.IsZero() {
 		line += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000"))
 	}

@@ -41,12 +41,12 @@ func (r Result) Text() string {
 }
 
 func (r Result) failure(b *strings.Builder, f Failure) {
-	head := "  ✗ " + f.ID
+	head := "  ✗ " + f.Code()
 	if slices.ContainsFunc(r.House, func(h Failure) bool { return h.ID == f.ID && h.At.Equal(f.At) }) {
-		head = "  ○ " + f.ID
+		head = "  ○ " + f.Code()
 	}
 	if f.Because != "" {
-		head = "    ↳ " + f.ID
+		head = "    ↳ " + f.Code()
 	}
 	if f.Where != "" {
 		head += " " + f.Where

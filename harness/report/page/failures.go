@@ -10,9 +10,9 @@ import (
 
 // Failure is one thing that was not as it should be, in words.
 type Failure struct {
-	ID, Where, When, Seen, Allowed, Because, Excused string
-	More                                             int
-	Mark                                             int // in the timeline; -1 for none
+	ID, Code, Where, When, Seen, Allowed, Because, Excused string
+	More                                                   int
+	Mark                                                   int // in the timeline; -1 for none
 }
 
 // Failures are those of the result, and what a scenario excuses.
@@ -27,7 +27,7 @@ func (r Run) Failures() []Failure {
 	for _, i := range r.Verdict.Invariants {
 		if i.Status == check.Excused && len(i.Violations) > 0 {
 			x := i.Violations[0]
-			f := r.failure(result.Failure{ID: i.ID, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
+			f := r.failure(result.Failure{ID: i.ID, Rule: x.Rule, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
 			f.Excused = safe(i.Excuse)
 			all = append(all, f)
 		}
@@ -36,7 +36,7 @@ func (r Run) Failures() []Failure {
 }
 
 func (r Run) failure(f result.Failure) Failure {
-	out := Failure{ID: f.ID, Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), Because: safe(f.Because), More: f.More, Mark: r.markOf(f)}
+	out := Failure{ID: f.ID, Code: f.Code(), Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), Because: safe(f.Because), More: f.More, Mark: r.markOf(f)}
 	if !f.At.IsZero() {
 		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
 	}
@@ -48,7 +48,7 @@ func (r Run) markOf(f result.Failure) int {
 	at := float64(f.Offset.Microseconds()) / 1000
 	found := -1
 	for i, m := range r.Marks {
-		if m.ID != f.ID {
+		if m.ID != f.Code() {
 			continue
 		}
 		if found < 0 {

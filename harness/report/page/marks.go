@@ -124,7 +124,7 @@ func (b *builder) windowAt(event int) int {
 }
 
 func (b *builder) markOf(r check.Result, x check.Violation) Mark {
-	m := Mark{At: b.ms(x.At), Target: -1, Event: -1, ID: r.ID, Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
+	m := Mark{At: b.ms(x.At), Target: -1, Event: -1, ID: check.Code(r.ID, x.Rule), Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
 	if r.Status == check.Excused {
 		m.Excused = safe(r.Excuse)
 	}
