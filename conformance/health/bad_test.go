@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/conformance"
-	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -40,7 +39,7 @@ func TestBadReporters(t *testing.T) {
 		}),
 	} {
 		t.Run(id, func(t *testing.T) {
-			for _, r := range simulate(t, health.Reporter(), subject, scenario.ContractConditions, id) {
+			for _, r := range simulate(t, suites(t)[0], subject, scenario.ContractConditions, id) {
 				if r.Outcome != conformance.Failed {
 					t.Errorf("%s: %s, expected failed: %s", r.ID, r.Outcome, r.Reason)
 				}

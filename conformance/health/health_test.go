@@ -25,6 +25,15 @@ func catalogue(t *testing.T, form string) []*scenario.Scenario {
 	return all
 }
 
+func suites(t *testing.T) []health.Suite {
+	t.Helper()
+	all, err := health.Suites()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 // simulate runs the checks of a suite whose ids match focus against a subject on sim, strictly.
 func simulate(t *testing.T, s health.Suite, subject virtual.Options, form, focus string) []conformance.Result {
 	t.Helper()
@@ -52,7 +61,7 @@ func TestTheProjectsOwnConform(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: runs of the suite")
 	}
-	for _, s := range health.Suites() {
+	for _, s := range suites(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			for _, r := range simulate(t, s, virtual.Options{}, scenario.BothContracts, "") {
 				if r.Outcome != conformance.Passed && !(r.ID == paused && r.Outcome == conformance.NotSupported) {

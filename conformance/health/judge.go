@@ -95,7 +95,7 @@ func (j *judgement) follows(i int, f finding) (cause, bool) {
 	if !ok || c.check == i {
 		return c, false
 	}
-	return c, f.Because != "" || f.step != "" || j.suite.Checks[i].EndToEnd || c.invariant == check.NoExitID
+	return c, f.Because != "" || f.step != "" || j.suite.Checks[i].EndToEnd || c.Invariant == check.NoExitID
 }
 
 func (j *judgement) result(i int) conformance.Result {
@@ -111,7 +111,7 @@ func (j *judgement) result(i int) conformance.Result {
 		case !follows:
 			faults = append(faults, f)
 		case blocked == "":
-			blocked = fmt.Sprintf("%s failed in scenario %s, which follows from %s", f.id(), f.run.Result.Scenario, j.suite.Checks[by.check].ID)
+			blocked = fmt.Sprintf("%s failed in scenario %s, which follows from %s", f.code(), f.run.Result.Scenario, j.suite.Checks[by.check].ID)
 		}
 	}
 	switch {
@@ -138,17 +138,16 @@ func evidence(all []finding) *conformance.Evidence {
 	if f.KeyID != "" {
 		where += "/" + f.KeyID
 	}
-	request := strings.Join(strings.Fields(fmt.Sprintf("scenario %s: %s %s at +%.1fs", f.run.Result.Scenario, f.id(), where, f.Offset.Seconds())), " ")
+	request := strings.Join(strings.Fields(fmt.Sprintf("scenario %s: %s %s at +%.1fs", f.run.Result.Scenario, f.code(), where, f.Offset.Seconds())), " ")
 	e := &conformance.Evidence{Request: request, Response: result.Indent(f.Seen), Expected: result.Indent(f.Allowed)}
-	more := f.more
 	var others []string
 	for _, o := range all[1:] {
 		if o.run != f.run && !slices.Contains(others, o.run.Result.Scenario) {
 			others = append(others, o.run.Result.Scenario)
 		}
 	}
-	if f.invariant != "" && more > 0 {
-		e.Response += fmt.Sprintf("; and %d more in this run", more)
+	if f.more > 0 {
+		e.Response += fmt.Sprintf("; and %d more in this run", f.more)
 	}
 	if len(others) > 0 {
 		e.Response += "; also in " + strings.Join(others, ", ")
@@ -158,34 +157,28 @@ func evidence(all []finding) *conformance.Evidence {
 
 // fits reports whether a run exercises a check.
 func (c Check) fits(o *Observed) bool {
-	return slices.Contains(c.scenarios(), o.scenario()) && (c.Form == "" || c.Form == o.Result.Form)
+	return slices.Contains(c.Scenarios, o.scenario()) && (c.Form == "" || c.Form == o.Result.Form)
 }
 
-// judged counts what the runs looked at for a check; 0 if a claim of one kind, invariants or expectations, was never looked at.
-func (j *judgement) judged(c Check) int {
-	invariants, expectations, kinds := 0, 0, [2]bool{}
+// judged counts what the runs judged for a check; 0 if nothing was judged of its violations, or of its expectations, where it claims such.
+func (j *judgement) judged(c Check) (total int) {
+	kinds := map[bool]int{} // violations or not
 	for _, claim := range c.Claims {
-		if claim.Invariant != "" {
-			kinds[0] = true
-		} else {
-			kinds[1] = true
-		}
+		kind := len(claim.Violations) > 0
+		kinds[kind] += 0
 		for n := range j.runs {
-			o := &j.runs[n]
-			if !c.fits(o) || !o.steady() || o.Result.Status == result.Inconclusive {
-				continue
-			}
-			if claim.Invariant != "" {
-				invariants += claim.judged(o)
-			} else {
-				expectations += claim.judged(o)
+			if o := &j.runs[n]; c.fits(o) && o.steady() && o.Result.Status != result.Inconclusive {
+				kinds[kind] += claim.judged(o)
 			}
 		}
 	}
-	if kinds[0] && invariants == 0 || kinds[1] && expectations == 0 {
-		return 0
+	for _, n := range kinds {
+		if n == 0 {
+			return 0
+		}
+		total += n
 	}
-	return invariants + expectations
+	return total
 }
 
 // unbroken is the outcome of a check without findings: passed if it was judged, and otherwise why it was not.

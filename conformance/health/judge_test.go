@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // ran is a run of a scenario in which every claim of the suite was judged and nothing was broken.
@@ -21,11 +22,13 @@ func ran(s Suite, name, form string) Observed {
 	known := map[string]bool{}
 	for _, c := range s.Checks {
 		for _, claim := range c.Claims {
-			if !known[claim.Invariant] && claim.Invariant != "" {
-				known[claim.Invariant] = true
-				o.Verdict.Invariants = append(o.Verdict.Invariants, check.Result{ID: claim.Invariant, Status: check.Passed, Judged: 3})
+			for _, code := range claim.Violations {
+				if id := invariantOf(code); !known[id] {
+					known[id] = true
+					o.Verdict.Invariants = append(o.Verdict.Invariants, check.Result{ID: id, Status: check.Passed, Judged: 3})
+				}
 			}
-			if claim.Invariant == "" && claim.in(name) {
+			if len(claim.Violations) == 0 && claim.in(name) {
 				for _, id := range append(slices.Clone(claim.Steps), "steps[99].expect") {
 					o.Expectations = append(o.Expectations, Expectation{history.Expectation{ID: id, OK: true, Text: claim.Text}, at(1)})
 				}
@@ -43,6 +46,22 @@ func all(s Suite) (runs []Observed) {
 		}
 	}
 	return runs
+}
+
+func suite(t *testing.T, name string) Suite {
+	t.Helper()
+	s, err := Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func suites(t *testing.T) (all []Suite) {
+	for _, name := range []string{Reporter, Aggregator, Operator} {
+		all = append(all, suite(t, name))
+	}
+	return all
 }
 
 func at(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
@@ -83,31 +102,35 @@ func of(results []conformance.Result) map[string]conformance.Result {
 
 // TestEachClaimFailsItsCheckAlone: a finding that fits a claim fails the check of the claim, and no other.
 func TestEachClaimFailsItsCheckAlone(t *testing.T) {
-	for _, s := range Suites() {
+	for _, s := range suites(t) {
 		if bad := of(s.Judge(all(s), true)); len(bad) > 0 {
 			t.Fatalf("%s: without a finding: %v", s.Name, bad)
 		}
 		for _, c := range s.Checks {
 			for n, claim := range c.Claims {
-				t.Run(fmt.Sprintf("%s/%d", c.ID, n), func(t *testing.T) { failAlone(t, s, c, claim) })
+				if len(claim.Violations) == 0 {
+					t.Run(fmt.Sprintf("%s/%d", c.ID, n), func(t *testing.T) { failAlone(t, s, c, claim, "") })
+				}
+				for _, code := range claim.Violations {
+					t.Run(fmt.Sprintf("%s/%d/%s", c.ID, n, code), func(t *testing.T) { failAlone(t, s, c, claim, code) })
+				}
 			}
 		}
 	}
 }
 
-func failAlone(t *testing.T, s Suite, c Check, claim Claim) {
+// failAlone breaks a run by a violation with a code, or by an expectation if that is empty.
+func failAlone(t *testing.T, s Suite, c Check, claim Claim, code string) {
 	runs := all(s)
 	i := slices.IndexFunc(runs, func(o Observed) bool { return c.fits(&o) && claim.in(o.scenario()) })
 	if i < 0 {
 		t.Fatalf("no scenario of the check exercises the claim")
 	}
-	if claim.Invariant == "" {
+	if code == "" {
 		runs[i].miss(claim, c.House)
 	} else {
-		v := check.Violation{Invariant: claim.Invariant, At: at(2), Node: claim.Node, Seen: "seen", Allowed: "allowed"}
-		if len(claim.Seen) > 0 {
-			v.Seen = claim.Seen[0] + " as seen"
-		}
+		v := check.Violation{Invariant: invariantOf(code), At: at(2), Node: claim.Node, Seen: "seen", Allowed: "allowed"}
+		_, v.Rule, _ = strings.Cut(code, "/")
 		if c.House {
 			v.House = "a decision of this project"
 		}
@@ -122,23 +145,23 @@ func failAlone(t *testing.T, s Suite, c Check, claim Claim) {
 			t.Errorf("%s failed, too: %+v", id, r.Evidence)
 		}
 	}
-	if loose := of(s.Judge(runs, false)); c.House && claim.Invariant != "" && (loose[c.ID].Outcome != conformance.NotSupported || !strings.Contains(loose[c.ID].Reason, "--strict")) {
+	if loose := of(s.Judge(runs, false)); c.House && code != "" && (loose[c.ID].Outcome != conformance.NotSupported || !strings.Contains(loose[c.ID].Reason, "--strict")) {
 		t.Errorf("a house rule of somebody else's program: %+v", loose[c.ID])
 	}
 }
 
 // TestARefusedReportIsOneFinding: what follows from refused writes is blocked, and points at the check that failed.
 func TestARefusedReportIsOneFinding(t *testing.T) {
-	s := Reporter()
+	s := suite(t, Reporter)
 	runs := all(s)
 	i := slices.IndexFunc(runs, func(o Observed) bool {
 		return o.scenario() == "plugin-hangs" && o.Result.Form == scenario.ContractHealthReports
 	})
 	o := &runs[i]
-	o.violate(check.Violation{Invariant: "CADENCE", At: at(1), Seen: "the reporter of cp-2 wrote nothing for 4s while it could write", Because: "ACCEPTED at +2.000s"})
+	o.violate(check.Violation{Invariant: "CADENCE", Rule: "silent", At: at(1), Seen: "the reporter of cp-2 wrote nothing for 4s while it could write", Because: "ACCEPTED at +2.000s"})
 	o.violate(check.Violation{Invariant: check.AcceptedID, At: at(2), Seen: `3 writes were refused: 422 Invalid: remoteKeyID: "Required value"`})
 	o.violate(check.Violation{Invariant: "DETECTION", At: at(3), Seen: "late"})
-	o.miss(steps("plugin-hangs"), false)
+	o.miss(Claim{In: []string{"plugin-hangs"}}, false)
 	results := s.Judge(runs, false)
 	for id, r := range of(results) {
 		switch {
@@ -157,7 +180,7 @@ func TestARefusedReportIsOneFinding(t *testing.T) {
 
 // TestNothingJudgedIsNoPass: what was not run, not supported, starved or cut off passes nothing.
 func TestNothingJudgedIsNoPass(t *testing.T) {
-	s := Reporter()
+	s := suite(t, Reporter)
 	change := func(change func(*Observed)) []conformance.Result {
 		runs := all(s)
 		for i := range runs {
@@ -197,7 +220,7 @@ func TestNothingJudgedIsNoPass(t *testing.T) {
 
 // TestWithoutMetrics: a reporter without metrics is no failure, and what a step expects beside them is no evidence of metrics.
 func TestWithoutMetrics(t *testing.T) {
-	s := Reporter()
+	s := suite(t, Reporter)
 	runs := all(s)
 	for n := range runs {
 		o := &runs[n]
@@ -225,12 +248,12 @@ func TestWithoutMetrics(t *testing.T) {
 
 // TestAnExitIsOneFinding: a subject that ends by itself fails one check, with its exit code, and all that follows is blocked.
 func TestAnExitIsOneFinding(t *testing.T) {
-	s := Reporter()
+	s := suite(t, Reporter)
 	runs := all(s)
 	for i := range runs {
 		o := &runs[i]
 		o.violate(check.Violation{Invariant: check.NoExitID, At: at(1), Seen: "reporter/cp-1 ended by itself: exit code 3"})
-		o.violate(check.Violation{Invariant: "CADENCE", At: at(4), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
+		o.violate(check.Violation{Invariant: "CADENCE", Rule: "silent", At: at(4), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
 		o.miss(Claim{Steps: []string{beforeSteps}}, false)
 	}
 	results := s.Judge(runs, false)
@@ -246,10 +269,10 @@ func TestAnExitIsOneFinding(t *testing.T) {
 
 // TestBrokenEverywhere: a mistake that shows where nothing happens to the subject is a finding of the general check, and not of each scenario.
 func TestBrokenEverywhere(t *testing.T) {
-	s := Reporter()
+	s := suite(t, Reporter)
 	runs := all(s)
 	for i := range runs {
-		runs[i].violate(check.Violation{Invariant: "CADENCE", At: at(2), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
+		runs[i].violate(check.Violation{Invariant: "CADENCE", Rule: "silent", At: at(2), Seen: "the reporter of cp-1 wrote nothing for 5s while it could write"})
 	}
 	for id, r := range of(s.Judge(runs, false)) {
 		if r.Outcome == conformance.Failed && id != "HR-CADENCE-MAX" {
@@ -258,36 +281,76 @@ func TestBrokenEverywhere(t *testing.T) {
 	}
 }
 
-// TestSuites: each check can be cited, has a scenario, and suites have the size that they promise.
+// TestSuites: each check can be cited and judged, and suites have the size that they promise.
 func TestSuites(t *testing.T) {
-	least := map[string]int{"reporter": 30, "aggregator": 25, "operator": 10}
-	ids := map[string]bool{}
-	known := map[string]bool{endsInTimeID: true}
-	for _, i := range check.Invariants() {
-		known[i.ID] = true
+	least := map[string]int{Reporter: 30, Aggregator: 25, Operator: 10}
+	catalogue, err := scenarios.Load()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, s := range Suites() {
+	ids := map[string]bool{}
+	for _, s := range suites(t) {
 		if len(s.Checks) < least[s.Name] {
 			t.Errorf("%s: %d checks, expected %d", s.Name, len(s.Checks), least[s.Name])
 		}
-		claimed := map[string]bool{}
+		known, claimed := codesOf(s), map[string]bool{}
 		for _, c := range s.Checks {
-			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.scenarios()) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
+			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.Scenarios) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
 				t.Errorf("%s: it exists twice or has an empty field: %+v", c.ID, c)
 			}
 			if ids[c.ID] = true; c.House != strings.Contains(c.Source, "[decided here]") && c.Profile == conformance.Core && c.House {
 				t.Errorf("%s: a decision of this project is no core rule", c.ID)
 			}
+			if c.Form != "" && !slices.Contains(scenario.Contracts(), c.Form) {
+				t.Errorf("%s: there is no wire form %s", c.ID, c.Form)
+			}
+			for _, name := range c.Scenarios {
+				if !slices.ContainsFunc(catalogue, func(x *scenario.Scenario) bool { return x.Name == name }) {
+					t.Errorf("%s: there is no scenario %s", c.ID, name)
+				}
+			}
 			for _, claim := range c.Claims {
-				if claimed[claim.Invariant] = true; claim.Invariant != "" && !known[claim.Invariant] {
-					t.Errorf("%s: there is no invariant %s", c.ID, claim.Invariant)
+				for _, code := range claim.Violations {
+					if claimed[invariantOf(code)] = true; !known[code] {
+						t.Errorf("%s: there is no rule %s", c.ID, code)
+					}
+				}
+				if slices.ContainsFunc(claim.Steps, func(id string) bool { return !claim.exists(catalogue, id) }) || len(claim.Violations) > 0 && len(claim.Steps) > 0 {
+					t.Errorf("%s: claims steps that its scenarios do not have: %+v", c.ID, claim)
 				}
 			}
 		}
 		for id := range known {
-			if !claimed[id] && (s.Name != "operator" || id != endsInTimeID) {
+			if !claimed[invariantOf(id)] {
 				t.Errorf("%s: no check claims %s", s.Name, id)
 			}
 		}
 	}
+}
+
+// codesOf are the invariants by which a suite is judged, and their rules.
+func codesOf(s Suite) map[string]bool {
+	known := map[string]bool{}
+	for _, i := range append(check.Invariants(), s.Invariants...) {
+		known[i.ID] = true
+		for _, r := range i.Rules {
+			known[check.Code(i.ID, r.Code)] = true
+		}
+	}
+	return known
+}
+
+// exists reports whether the scenarios of a claim have an expectation.
+func (c Claim) exists(catalogue []*scenario.Scenario, id string) bool {
+	if id == beforeSteps {
+		return true
+	}
+	for _, x := range catalogue {
+		for n, step := range x.Steps {
+			if slices.Contains(c.In, x.Name) && step.Expect != nil && id == fmt.Sprintf("steps[%d].%s", n, strings.Replace(string(step.Expect.Mode), "within", "expect", 1)) {
+				return true
+			}
+		}
+	}
+	return false
 }

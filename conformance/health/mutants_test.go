@@ -156,7 +156,7 @@ func TestMutantsAreCaught(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: a run of the suite for each mutant")
 	}
-	for _, s := range health.Suites() {
+	for _, s := range suites(t) {
 		for _, m := range mutants.All() {
 			var must []string
 			for _, id := range s.IDs() {
@@ -204,7 +204,7 @@ func TestEachCheckHasAMutant(t *testing.T) {
 	for _, m := range mutants.All() {
 		known[m.Name] = true
 	}
-	for _, s := range health.Suites() {
+	for _, s := range suites(t) {
 		for _, id := range s.IDs() {
 			if (len(table[id]) == 0) != slices.Contains(withoutMutant(), id) {
 				t.Errorf("%s catches %v; in the list of checks without a mutant: %v", id, table[id], slices.Contains(withoutMutant(), id))

@@ -53,10 +53,8 @@ func (o Observed) scenario() string {
 
 // finding is something in a run that is not as it should be.
 type finding struct {
-	run      *Observed
-	scenario string
-	// invariant is the id of the invariant that was violated; step is the id of the expectation that failed. One of them is empty.
-	invariant, step string
+	run  *Observed
+	step string // the id of the expectation or action that failed; empty for a violation
 	check.Violation
 	more int // of the same invariant
 }
@@ -68,7 +66,7 @@ func (o *Observed) findings() (all []finding) {
 			continue
 		}
 		for _, v := range append(slices.Clone(i.Violations), i.House...) {
-			all = append(all, finding{run: o, scenario: o.scenario(), invariant: i.ID, Violation: v, more: i.Count - 1})
+			all = append(all, finding{run: o, Violation: v, more: i.Count - 1})
 		}
 	}
 	for _, e := range o.Expectations {
@@ -79,10 +77,10 @@ func (o *Observed) findings() (all []finding) {
 		if e.House {
 			v.House = "the scenario expects what only this project decides"
 		}
-		all = append(all, finding{run: o, scenario: o.scenario(), step: e.ID, Violation: v})
+		all = append(all, finding{run: o, step: e.ID, Violation: v})
 	}
 	place := func(f finding) int {
-		return slices.IndexFunc(o.Verdict.Failing, func(x check.Failing) bool { return x.ID == f.id() })
+		return slices.IndexFunc(o.Verdict.Failing, func(x check.Failing) bool { return x.ID == cmp.Or(f.step, f.Invariant) })
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Or(cmp.Compare(place(a), place(b)), a.At.Compare(b.At)) })
 	return all
@@ -102,12 +100,7 @@ func (o *Observed) steady() bool {
 const beforeSteps = "before.expect"
 
 // direct reports whether a finding shows a mistake by itself: it is a violation of an invariant, and not a consequence of another one.
-func (f finding) direct() bool { return f.invariant != "" && f.Because == "" }
+func (f finding) direct() bool { return f.step == "" && f.Because == "" }
 
-// id is what the finding is called in a verdict.
-func (f finding) id() string {
-	if f.invariant != "" {
-		return f.invariant
-	}
-	return f.step
-}
+// code is what the finding is called in a report: the id of the step, or INVARIANT/rule.
+func (f finding) code() string { return cmp.Or(f.step, check.Code(f.Invariant, f.Rule)) }

@@ -1,8 +1,8 @@
 package health
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/conformance"
@@ -141,17 +142,8 @@ func weight(s *scenario.Scenario) int {
 
 // all runs scenarios side by side, and those that CPU starvation makes inconclusive once more, alone.
 func (o Options) all(ctx context.Context, s Suite, scenarios []*scenario.Scenario) ([]Observed, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
 	runs := make([]Observed, len(scenarios))
-	var next, reporting sync.Mutex
-	begun := 0
-	take := func() int {
-		next.Lock()
-		defer next.Unlock()
-		begun++
-		return begun - 1
-	}
+	var reporting sync.Mutex
 	say := func(format string, args ...any) {
 		reporting.Lock()
 		defer reporting.Unlock()
@@ -159,35 +151,35 @@ func (o Options) all(ctx context.Context, s Suite, scenarios []*scenario.Scenari
 			o.Progress(fmt.Sprintf(format, args...))
 		}
 	}
-	var workers sync.WaitGroup
-	for range max(o.Parallel, 1) {
-		workers.Go(func() {
-			for i := take(); i < len(scenarios) && ctx.Err() == nil; i = take() {
-				runs[i] = o.one(ctx, s, scenarios[i], engine.Execute)
-				r := runs[i].Result
-				say("%-42s %s in %.1fs", r.Scenario, r.Status, r.Took.Seconds())
-				if r.Unsuitable {
-					stop(fmt.Errorf("%w: %s", errUnsuitable, strings.Join(r.Reasons, "; ")))
-				}
+	workers, running := errgroup.WithContext(ctx)
+	workers.SetLimit(max(o.Parallel, 1))
+	for i, sc := range scenarios {
+		workers.Go(func() error {
+			if running.Err() != nil {
+				return context.Cause(running)
 			}
+			runs[i] = o.one(running, s, sc, engine.Execute)
+			r := runs[i].Result
+			say("%-42s %s in %.1fs", r.Scenario, r.Status, r.Took.Seconds())
+			if r.Unsuitable {
+				return fmt.Errorf("the subject cannot be judged: %s", strings.Join(r.Reasons, "; "))
+			}
+			return nil
 		})
 	}
-	workers.Wait()
-	for i := range runs {
-		if ctx.Err() == nil && runs[i].Result.Status == result.Inconclusive {
-			say("%-42s is inconclusive, and runs once more, alone", scenarios[i].Name)
-			runs[i] = o.one(ctx, s, scenarios[i], engine.ExecuteAgain)
-			say("%-42s %s in %.1fs", scenarios[i].Name, runs[i].Result.Status, runs[i].Result.Took.Seconds())
+	err := workers.Wait()
+	for i, sc := range scenarios {
+		if err == nil && ctx.Err() == nil && runs[i].Result.Status == result.Inconclusive {
+			say("%-42s is inconclusive, and runs once more, alone", sc.Name)
+			runs[i] = o.one(ctx, s, sc, engine.ExecuteAgain)
+			say("%-42s %s in %.1fs", sc.Name, runs[i].Result.Status, runs[i].Result.Took.Seconds())
 		}
 	}
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("run the suite %s: %w", s.Name, context.Cause(ctx))
+	if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+		return nil, fmt.Errorf("run the suite %s: %w", s.Name, err)
 	}
 	return runs, nil
 }
-
-// errUnsuitable: no scenario can judge the subject as the run was asked for.
-var errUnsuitable = errors.New("the subject cannot be judged")
 
 type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result
 

@@ -1,85 +1,133 @@
 package health
 
 import (
+	"embed"
+	"fmt"
 	"slices"
-	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// owner returns the index of the check that a finding belongs to: the one whose claim fits most closely, the first of several; -1 if none fits.
-// A claim that names texts is closer than one that names scenarios, and that is closer than one that names neither. If general is true, claims of
-// invariants in some scenarios only are left out.
-func (s Suite) owner(f finding, general bool) int {
-	best, closest := -1, -1
-	for i, c := range s.Checks {
-		if c.Form != "" && c.Form != f.run.Result.Form || f.House == "" && c.House {
-			continue
-		}
-		for _, claim := range c.Claims {
-			if !claim.fits(f) || general && claim.Invariant != "" && len(claim.In) > 0 {
-				continue
-			}
-			closeness := claim.closeness()
-			if f.House != "" && c.House {
-				closeness += closerThanAny
-			}
-			if closeness > closest {
-				best, closest = i, closeness
-			}
-		}
-	}
-	return best
+//go:embed *.yaml
+var tables embed.FS // go:embed needs a variable
+
+// Names of the suites.
+const (
+	Reporter   = history.RoleReporter
+	Aggregator = history.RoleAggregator
+	Operator   = history.RoleOperator // of this project: no other can take its place yet
+)
+
+// Suite is a list of checks for one kind of subject.
+type Suite struct {
+	Name   string  `json:"-"`
+	Checks []Check `json:"checks"`
+	// Invariants judge each run in addition to those of harness/check.
+	Invariants []check.Invariant `json:"-"`
+	// FirstFailureEnds ends a scenario at the first expectation that failed. Otherwise its steps go on, so that one run has all findings; where each
+	// step waits for the one before, the rest would only wait for its bounds.
+	FirstFailureEnds bool `json:"firstFailureEnds,omitempty"`
 }
 
-// closerThanAny is more than closeness returns: what rests on a decision of this project belongs to the check of that decision.
-const closerThanAny = 16
-
-func (c Claim) closeness() (n int) {
-	if len(c.Seen) > 0 || len(c.Steps) > 0 {
-		n += 4
-	}
-	if c.Node != "" {
-		n += 2
-	}
-	if len(c.In) > 0 {
-		n++
-	}
-	return n
+// Check is one rule, and what of a run of scenarios shows whether it is kept.
+type Check struct {
+	conformance.Check
+	// Scenarios of the catalogue that exercise the rule. The first of them is the one to begin with when the rule is broken. Empty in the table: those
+	// that the claims are limited to.
+	Scenarios []string `json:"scenarios,omitempty"`
+	// Form limits the check to runs in one wire form: a value of scenario.Contracts. Empty: each form.
+	Form string `json:"form,omitempty"`
+	// House marks a rule that no source demands: a decision of this project. A subject of somebody else that breaks it does not fail, unless the
+	// run is strict.
+	House bool `json:"house,omitempty"`
+	// EndToEnd marks a rule about what users see, which depends on the other rules. Where one of those is broken in the same scenario, the check is
+	// blocked: one cause gives one finding.
+	EndToEnd bool `json:"endToEnd,omitempty"`
+	// Claims are what shows that the rule is broken, or was judged.
+	Claims []Claim `json:"claims"`
 }
 
-func (c Claim) fits(f finding) bool {
-	if c.Invariant != f.invariant || !c.in(f.scenario) || c.Node != "" && c.Node != f.Node && f.invariant != "" {
-		return false
+// Load reads the table of a suite.
+func Load(name string) (Suite, error) {
+	s := Suite{Name: name}
+	data, err := tables.ReadFile(name + ".yaml")
+	if err == nil {
+		err = yaml.UnmarshalStrict(data, &s)
 	}
-	if len(c.Steps) > 0 && !slices.Contains(c.Steps, f.step) {
-		return false
+	if err != nil {
+		return s, fmt.Errorf("suite %s: %w", name, err)
 	}
-	if c.Text != "" && !strings.Contains(f.Allowed, c.Text) {
-		return false
+	for i := range s.Checks {
+		s.Checks[i].complete()
 	}
-	return len(c.Seen) == 0 || slices.ContainsFunc(c.Seen, func(text string) bool {
-		return strings.Contains(f.Seen, text) || strings.Contains(f.Allowed, text)
-	})
+	if name != Operator {
+		s.Invariants = []check.Invariant{endsInTime(name)}
+	}
+	return s, nil
 }
 
-func (c Claim) in(scenario string) bool { return len(c.In) == 0 || slices.Contains(c.In, scenario) }
+// complete fills the scenarios in from the claims.
+func (c *Check) complete() {
+	if len(c.Scenarios) > 0 {
+		return
+	}
+	for _, claim := range c.Claims {
+		c.Scenarios = appendNew(c.Scenarios, claim.In...)
+	}
+}
 
-// judged counts what a run looked at for the claim: what the invariant judged, or expectations that were met.
-func (c Claim) judged(o *Observed) (n int) {
-	if !c.in(o.scenario()) {
-		return 0
-	}
-	if c.Invariant == "" {
-		for _, e := range o.Expectations {
-			if e.OK && (len(c.Steps) == 0 || slices.Contains(c.Steps, e.ID)) && strings.Contains(e.Text, c.Text) {
-				n++
-			}
-		}
-		return n
-	}
-	for _, i := range o.Verdict.Invariants {
-		if i.ID == c.Invariant {
-			n += i.Judged
+// appendNew appends the names that are not in the list yet.
+func appendNew(list []string, names ...string) []string {
+	for _, name := range names {
+		if !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
-	return n
+	return list
+}
+
+// Suites are all suites.
+func Suites() (all []Suite, err error) {
+	for _, name := range []string{Reporter, Aggregator, Operator} {
+		s, err := Load(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// Rules are the checks of the suite without what shows them.
+func (s Suite) Rules() (rules []conformance.Check) {
+	for _, c := range s.Checks {
+		rules = append(rules, c.Check)
+	}
+	return rules
+}
+
+// Only returns the suite with the checks that keep returns true for.
+func (s Suite) Only(keep func(Check) bool) Suite {
+	s.Checks = slices.DeleteFunc(slices.Clone(s.Checks), func(c Check) bool { return !keep(c) })
+	return s
+}
+
+// Scenarios are the names of the scenarios that the checks need, in the order of the checks.
+func (s Suite) Scenarios() (names []string) {
+	for _, c := range s.Checks {
+		names = appendNew(names, c.Scenarios...)
+	}
+	return names
+}
+
+// IDs are the ids of the checks, in their order.
+func (s Suite) IDs() (ids []string) {
+	for _, c := range s.Checks {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }

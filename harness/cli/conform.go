@@ -248,25 +248,29 @@ func newConformRenderCommand() *cobra.Command {
 	return cmd
 }
 
-// rules are all checks of a suite; none if there is no such suite.
-func rules(suite string) []conformance.Check {
-	if suite == "plugin" {
-		return plugin.Rules(plugin.Catalogue())
+// rules are all checks of each suite, by its name.
+func rules() (map[string][]conformance.Check, error) {
+	suites, err := health.Suites()
+	if err != nil {
+		return nil, err
 	}
-	for _, s := range health.Suites() {
-		if s.Name == suite {
-			return s.Rules()
-		}
+	all := map[string][]conformance.Check{"plugin": plugin.Rules(plugin.Catalogue())}
+	for _, s := range suites {
+		all[s.Name] = s.Rules()
 	}
-	return nil
+	return all, nil
 }
 
 func readReports(files []string) (reports []*conformance.Report, err error) {
+	all, err := rules()
+	if err != nil {
+		return nil, err
+	}
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			file = filepath.Join(file, "report.yaml")
 		}
-		r, err := conformance.ReadReport(file, rules)
+		r, err := conformance.ReadReport(file, func(suite string) []conformance.Check { return all[suite] })
 		if err != nil {
 			return nil, err
 		}

@@ -22,7 +22,8 @@ import (
 // healthFlags are the flags of the commands that certify reporters, aggregators and operators.
 type healthFlags struct {
 	conformFlags
-	suite    health.Suite
+	subject  string       // the name of the suite
+	suite    health.Suite // loaded by run
 	backend  string
 	contract string
 	procs    int
@@ -31,7 +32,7 @@ type healthFlags struct {
 }
 
 func newConformReporterCommand() *cobra.Command {
-	f := healthFlags{suite: health.Reporter()}
+	f := healthFlags{subject: health.Reporter}
 	cmd := f.command(`Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
 without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'
@@ -45,7 +46,7 @@ without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-
 }
 
 func newConformAggregatorCommand() *cobra.Command {
-	f := healthFlags{suite: health.Aggregator()}
+	f := healthFlags{subject: health.Aggregator}
 	cmd := f.command(`Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 House rules, such as the reasons of the rollups, fail nothing without --strict.`,
 		`  kmsharness conform aggregator --command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
@@ -56,7 +57,7 @@ House rules, such as the reasons of the rollups, fail nothing without --strict.`
 }
 
 func newConformOperatorCommand() *cobra.Command {
-	f := healthFlags{suite: health.Operator(), contract: scenario.ContractConditions}
+	f := healthFlags{subject: health.Operator, contract: scenario.ContractConditions}
 	cmd := f.command(`Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
 Checks of what only this project's operator promises are not supported, each with its reason.`,
 		`  kmsharness conform operator --command 'my-operator --kubeconfig {kubeconfig}' --patience 4
@@ -68,16 +69,15 @@ Checks of what only this project's operator promises are not supported, each wit
 }
 
 func (f *healthFlags) command(long, example string) *cobra.Command {
-	subject := f.suite.Name
 	cmd := &cobra.Command{
-		Use:     subject,
-		Short:   "Certify " + map[string]string{"reporter": "a reporter", "aggregator": "an aggregator", "operator": "an operator"}[subject] + " by scenarios of the catalogue",
+		Use:     f.subject,
+		Short:   "Certify " + map[string]string{health.Reporter: "a reporter", health.Aggregator: "an aggregator", health.Operator: "an operator"}[f.subject] + " by scenarios of the catalogue",
 		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive or partial.",
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.register(cmd.Flags(), subject)
+	f.register(cmd.Flags(), f.subject)
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
 	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
@@ -86,7 +86,10 @@ func (f *healthFlags) command(long, example string) *cobra.Command {
 	return cmd
 }
 
-func (f *healthFlags) run(cmd *cobra.Command) error {
+func (f *healthFlags) run(cmd *cobra.Command) (err error) {
+	if f.suite, err = health.Load(f.subject); err != nil {
+		return err
+	}
 	if f.list {
 		return f.listChecks(cmd)
 	}
@@ -187,7 +190,7 @@ func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.
 func (f *healthFlags) subjectName() string {
 	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand, f.sut.OperatorCommand))
 	if err != nil || len(words) == 0 {
-		return "kmsharness " + f.suite.Name
+		return "kmsharness " + f.subject
 	}
 	return filepath.Base(words[0])
 }
