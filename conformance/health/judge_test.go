@@ -129,8 +129,8 @@ func failAlone(t *testing.T, s Suite, c Check, claim Claim, code string) {
 	if code == "" {
 		runs[i].miss(claim, c.House)
 	} else {
-		v := check.Violation{Invariant: invariantOf(code), At: at(2), Node: claim.Node, Seen: "seen", Allowed: "allowed"}
-		_, v.Rule, _ = strings.Cut(code, "/")
+		v := violation(code)
+		v.Node = claim.Node
 		if c.House {
 			v.House = "a decision of this project"
 		}
@@ -293,7 +293,7 @@ func TestSuites(t *testing.T) {
 		if len(s.Checks) < least[s.Name] {
 			t.Errorf("%s: %d checks, expected %d", s.Name, len(s.Checks), least[s.Name])
 		}
-		known, claimed := codesOf(s), map[string]bool{}
+		known := codesOf(s)
 		for _, c := range s.Checks {
 			if ids[c.ID] || c.Title == "" || c.Rule == "" || c.Source == "" || c.Consequence == "" || len(c.Scenarios) == 0 || len(c.Claims) == 0 || !slices.Contains(conformance.Profiles(), c.Profile) {
 				t.Errorf("%s: it exists twice or has an empty field: %+v", c.ID, c)
@@ -311,7 +311,7 @@ func TestSuites(t *testing.T) {
 			}
 			for _, claim := range c.Claims {
 				for _, code := range claim.Violations {
-					if claimed[invariantOf(code)] = true; !known[code] {
+					if !known[code] {
 						t.Errorf("%s: there is no rule %s", c.ID, code)
 					}
 				}
@@ -320,12 +320,21 @@ func TestSuites(t *testing.T) {
 				}
 			}
 		}
-		for id := range known {
-			if !claimed[invariantOf(id)] {
-				t.Errorf("%s: no check claims %s", s.Name, id)
+		for code := range known {
+			for _, form := range scenario.Contracts() {
+				o := Observed{Result: result.Result{Scenario: undisturbed, Form: form}}
+				if s.owner(finding{run: &o, Violation: violation(code)}, false) < 0 {
+					t.Errorf("%s: no check claims %s in the form %s", s.Name, code, form)
+				}
 			}
 		}
 	}
+}
+
+// violation has a code.
+func violation(code string) check.Violation {
+	id, rule, _ := strings.Cut(code, "/")
+	return check.Violation{Invariant: id, Rule: rule, At: at(2), Seen: "seen", Allowed: "allowed"}
 }
 
 // codesOf are the invariants by which a suite is judged, and their rules.

@@ -22,7 +22,7 @@ func caught() map[string][]string {
 		"HR-ACCEPTED-TYPED":          {"typed-kek-id-left-out", "typed-kek-id-empty", "typed-status-invented", "typed-time-left-out", "openshift-remote-key-id-left-out", "openshift-detail-as-it-came"},
 		"HR-ACCEPTED-CONDITION":      {},
 		"HR-FIRST-REPORT":            {"capital-ok", "version-of-the-draft"},
-		"HR-CADENCE-MAX":             {"only-news", "slow-ticks", "write-on-change"},
+		"HR-CADENCE-MAX":             {"only-news", "slow-ticks", "write-on-change", "every-third-left-out"},
 		"HR-CADENCE-MIN":             {"fast-ticks"},
 		"HR-JITTER":                  {"no-jitter"},
 		"HR-AFTER-PAUSE":             {"catches-up"},
