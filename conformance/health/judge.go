@@ -13,17 +13,19 @@ import (
 // Judge returns the result of each check of the suite, in the order of the suite. In a strict judgement the decisions of this project are rules like
 // all others.
 func (s Suite) Judge(runs []Observed, strict bool) []conformance.Result {
-	j := judgement{suite: s, strict: strict, runs: runs, of: make([][]finding, len(s.Checks)), general: map[int]bool{}, cause: map[*Observed]cause{}}
+	j := judgement{Suite: s, strict: strict, runs: runs, general: map[int]bool{}, causes: map[*Observed]finding{}}
 	for n := range runs {
-		if runs[n].Result.Status == result.Passed || runs[n].Result.Status == result.Failed {
-			j.decided = append(j.decided, &runs[n])
+		if runs[n].decided() {
+			j.findings = append(j.findings, runs[n].findings()...)
 		}
 	}
-	for _, o := range j.decided {
-		j.find(o)
+	for _, f := range j.findings {
+		if i := s.owner(f, true); i >= 0 && f.direct() && f.run.scenario() == undisturbed && i == s.owner(f, false) && s.Checks[i].fits(f.run) {
+			j.general[i] = true
+		}
 	}
-	for _, o := range j.decided {
-		j.attribute(o)
+	for n := range j.findings {
+		j.attribute(&j.findings[n])
 	}
 	results := make([]conformance.Result, len(s.Checks))
 	for i := range s.Checks {
@@ -32,88 +34,57 @@ func (s Suite) Judge(runs []Observed, strict bool) []conformance.Result {
 	return results
 }
 
-// judgement is the state of one call of Judge.
-type judgement struct {
-	suite  Suite
-	strict bool
-	runs   []Observed
-	// decided are the runs that passed or failed.
-	decided []*Observed
-	// general are the checks that are broken where nothing is done to the subject, in a scenario of their own. What they forbid is not the mistake
-	// of a check about one scenario.
-	general map[int]bool
-	of      [][]finding // by check
-	cause   map[*Observed]cause
-}
-
-// find fills general.
-func (j *judgement) find(o *Observed) {
-	for _, f := range o.findings() {
-		if i := j.suite.owner(f, true); i >= 0 && f.direct() && i == j.suite.owner(f, false) && j.suite.Checks[i].fits(o) && o.scenario() == undisturbed {
-			j.general[i] = true
-		}
-	}
-}
-
 // undisturbed is the scenario in which nothing happens to the subject.
 const undisturbed = "steady-state"
 
-// owner returns the check of a finding, -1 if there is none.
-func (j *judgement) owner(f finding) int {
-	if i := j.suite.owner(f, true); j.general[i] {
-		return i
+// judgement is the state of one call of Judge.
+type judgement struct {
+	Suite
+	strict   bool
+	runs     []Observed
+	findings []finding // of the runs that passed or failed
+	// general are the checks that are broken where nothing is done to the subject, in a scenario of their own. What they forbid is not the mistake
+	// of a check about one scenario.
+	general map[int]bool
+	causes  map[*Observed]finding // that explain the others of a run
+}
+
+// attribute gives a finding to a check. The cause of the others of its run is the first direct finding.
+func (j *judgement) attribute(f *finding) {
+	if f.check = j.owner(*f, true); !j.general[f.check] {
+		f.check = j.owner(*f, false)
 	}
-	return j.suite.owner(f, false)
-}
-
-// cause is the finding that explains the others of a run, and its check.
-type cause struct {
-	finding
-	check int
-}
-
-// attribute gives the findings of a run to the checks. The cause of the others is the first direct finding.
-func (j *judgement) attribute(o *Observed) {
-	for _, f := range o.findings() {
-		i := j.owner(f)
-		if i < 0 {
-			continue
-		}
-		j.of[i] = append(j.of[i], f)
-		if _, have := j.cause[o]; f.direct() && !j.pardoned(f) && !j.suite.Checks[i].EndToEnd && !have {
-			j.cause[o] = cause{f, i}
-		}
+	if _, have := j.causes[f.run]; f.check >= 0 && f.direct() && !j.pardoned(*f) && !j.Checks[f.check].EndToEnd && !have {
+		j.causes[f.run] = *f
 	}
 }
 
 // pardoned reports whether a finding fails nothing: no source demands what was not kept.
 func (j *judgement) pardoned(f finding) bool { return f.House != "" && !j.strict }
 
-// follows reports whether a finding of check i is explained by the cause of its run.
-func (j *judgement) follows(i int, f finding) (cause, bool) {
-	c, ok := j.cause[f.run]
-	if !ok || c.check == i {
-		return c, false
-	}
-	return c, f.Because != "" || f.step != "" || j.suite.Checks[i].EndToEnd || c.Invariant == check.NoExitID
+// follows reports whether a finding is explained by the cause of its run.
+func (j *judgement) follows(f finding) bool {
+	c, ok := j.causes[f.run]
+	return ok && c.check != f.check && (f.Because != "" || f.step != "" || j.Checks[f.check].EndToEnd || c.Invariant == check.NoExitID)
 }
 
 func (j *judgement) result(i int) conformance.Result {
-	c := j.suite.Checks[i]
+	c := j.Checks[i]
 	r := conformance.Result{Check: c.Check}
 	var faults, house []finding
 	var blocked string
-	for _, f := range j.of[i] {
-		by, follows := j.follows(i, f)
+	for _, f := range j.findings {
 		switch {
+		case f.check != i:
 		case j.pardoned(f):
 			house = append(house, f)
-		case !follows:
+		case !j.follows(f):
 			faults = append(faults, f)
 		case blocked == "":
-			blocked = fmt.Sprintf("%s failed in scenario %s, which follows from %s", f.code(), f.run.Result.Scenario, j.suite.Checks[by.check].ID)
+			blocked = fmt.Sprintf("%s failed in scenario %s, which follows from %s", f.code(), f.run.Result.Scenario, j.Checks[j.causes[f.run].check].ID)
 		}
 	}
+	n := j.judged(c)
 	switch {
 	case len(faults) > 0:
 		r.Outcome, r.Evidence = conformance.Failed, evidence(faults)
@@ -122,11 +93,10 @@ func (j *judgement) result(i int) conformance.Result {
 	case len(house) > 0 && c.House:
 		r.Outcome = conformance.NotSupported
 		r.Reason = "no source demands it, and the subject decides otherwise than this project (--strict makes it a failure): " + house[0].Seen
+	case n > 0:
+		r.Outcome, r.Measured = conformance.Passed, []string{fmt.Sprintf("judged %d times", n)}
 	default:
-		r.Outcome, r.Reason = j.unbroken(c)
-	}
-	if n := j.judged(c); n > 0 && r.Outcome == conformance.Passed {
-		r.Measured = []string{fmt.Sprintf("judged %d times", n)}
+		r.Outcome, r.Reason = j.notJudged(c)
 	}
 	return r
 }
@@ -181,38 +151,27 @@ func (j *judgement) judged(c Check) (total int) {
 	return total
 }
 
-// unbroken is the outcome of a check without findings: passed if it was judged, and otherwise why it was not.
-func (j *judgement) unbroken(c Check) (conformance.Outcome, string) {
-	if j.judged(c) > 0 {
-		return conformance.Passed, ""
-	}
+// notJudged is the outcome of a check without findings that nothing was judged for, and why.
+func (j *judgement) notJudged(c Check) (conformance.Outcome, string) {
 	var lacking, undecided, early string
 	for n := range j.runs {
 		o := &j.runs[n]
 		if !c.fits(o) {
 			continue
 		}
-		name, why := o.Result.Scenario, strings.Join(o.Result.Reasons, "; ")
-		switch o.Result.Status {
-		case result.NotSupported:
-			lacking = "scenario " + name + " needs " + why
-		case result.Inconclusive:
-			undecided = "scenario " + name + " is inconclusive, because the machine starved its processes of CPU time: " + why
-		case result.Passed, result.Failed:
-			if notes := leftOut(c, o); o.Result.Status == result.Passed && notes != "" {
-				lacking = "scenario " + name + ": " + notes
-				continue
-			}
-			early = "scenario " + name + " ended before it was judged"
-			if by, ok := j.cause[o]; ok {
-				early += ", because of " + j.suite.Checks[by.check].ID
-			} else if f := o.findings(); len(f) > 0 {
-				if i := j.owner(f[0]); i >= 0 {
-					early += ", because of " + j.suite.Checks[i].ID
-				}
-			}
+		name, why := "scenario "+o.Result.Scenario, strings.Join(o.Result.Reasons, "; ")
+		notes := leftOut(c, o)
+		switch {
+		case o.Result.Status == result.NotSupported:
+			lacking = name + " needs " + why
+		case o.Result.Status == result.Inconclusive:
+			undecided = name + " is inconclusive, because the machine starved its processes of CPU time: " + why
+		case o.Result.Status == result.Passed && notes != "":
+			lacking = name + ": " + notes
+		case o.decided():
+			early = name + " ended before it was judged" + j.because(o)
 		default:
-			undecided = "scenario " + name + " could not run: " + why
+			undecided = name + " could not run: " + why
 		}
 	}
 	switch {
@@ -226,6 +185,19 @@ func (j *judgement) unbroken(c Check) (conformance.Outcome, string) {
 		return conformance.NotSupported, "no run was in the wire form " + c.Form
 	}
 	return conformance.NotSupported, "nothing in the runs showed it"
+}
+
+// because names the check of what went wrong first in a run.
+func (j *judgement) because(o *Observed) string {
+	first, ok := j.causes[o]
+	if !ok {
+		i := slices.IndexFunc(j.findings, func(f finding) bool { return f.run == o })
+		if i < 0 || j.findings[i].check < 0 {
+			return ""
+		}
+		first = j.findings[i]
+	}
+	return ", because of " + j.Checks[first.check].ID
 }
 
 // leftOut is what a run that passed notes about a step that it did not have and a check is about, empty if there is none: the subject lacks something that the step needs.

@@ -56,7 +56,8 @@ type finding struct {
 	run  *Observed
 	step string // the id of the expectation or action that failed; empty for a violation
 	check.Violation
-	more int // of the same invariant
+	more  int // of the same invariant
+	check int // of the suite that it belongs to; -1 if to none
 }
 
 // findings are the violations and failed expectations of a run, in the order of the verdict and of time.
@@ -84,6 +85,11 @@ func (o *Observed) findings() (all []finding) {
 	}
 	slices.SortStableFunc(all, func(a, b finding) int { return cmp.Or(cmp.Compare(place(a), place(b)), a.At.Compare(b.At)) })
 	return all
+}
+
+// decided reports whether the run passed or failed.
+func (o *Observed) decided() bool {
+	return o.Result.Status == result.Passed || o.Result.Status == result.Failed
 }
 
 // steady reports whether the scenario got as far as its steps: the cluster was healthy before them, or the scenario starts it.
