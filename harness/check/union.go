@@ -21,8 +21,8 @@ func union() Invariant {
 }
 
 func judgeUnion(v *Facts) (f Finding) {
-	for t, changes := range v.objects.coConds {
-		for _, c := range changes {
+	for _, t := range sortedKeys(v.objects.coConds) {
+		for _, c := range v.objects.coConds[t] {
 			if c.cond != nil && leaked(t, c.cond.Message) {
 				f.Violate(Violation{Rule: ruleReports, At: c.at, Seq: c.seq, Seen: "a reporter's condition on the ClusterOperator: " + shown(c.cond), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
 			}
