@@ -3,8 +3,11 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/internal/informer"
@@ -15,13 +18,13 @@ import (
 // observe reads the caches and asks the nodes. An object that cannot be read stops the operator: guessing would lose data.
 func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 	s := exchange.NewSeen()
-	for _, one := range o.sources.secrets.List() {
-		if err := s.Add(exchange.ReadSecret(one.(*corev1.Secret))); err != nil {
+	for _, one := range sorted[*corev1.Secret](o.sources.secrets) {
+		if err := s.Add(exchange.ReadSecret(one)); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
-	for _, one := range o.sources.maps.List() {
-		if err := s.Add(exchange.ReadConfigMap(one.(*corev1.ConfigMap))); err != nil {
+	for _, one := range sorted[*corev1.ConfigMap](o.sources.maps) {
+		if err := s.Add(exchange.ReadConfigMap(one)); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
@@ -39,6 +42,16 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, s.Credentials)
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
 	return s, nil
+}
+
+// sorted lists a cache by name: the operator reports the first object that it cannot read, the same one each time.
+func sorted[T metav1.Object](of *informer.Cache) []T {
+	var all []T
+	for _, one := range of.List() {
+		all = append(all, one.(T))
+	}
+	slices.SortFunc(all, func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all
 }
 
 // single is the one object of a cache; nil if there is none.
