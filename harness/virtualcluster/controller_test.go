@@ -94,7 +94,7 @@ func controllerSurvives(t *testing.T, seed uint64) (history string) {
 
 		g.Expect(c.Inject(ctx, virtualcluster.WatchesEnded{APIServer: "cp-1", Expired: true})).To(Succeed())
 		create("third")
-		g.Eventually(label("third")).WithTimeout(30 * time.Second).WithPolling(time.Second).Should(Equal("2"))
+		g.Eventually(label("third")).WithTimeout(time.Minute).WithPolling(time.Second).Should(Equal("2"))
 		fmt.Fprintln(&log, "ended at", time.Now())
 	})
 	return log.String()

@@ -82,10 +82,11 @@ func TestSameSeedSameHistory(t *testing.T) {
 	}
 }
 
-// TestSameSeedSameSwarm: seeds that swarm draws, with connections that are lost and plugins that are stopped, write the same bytes each time.
+// TestSameSeedSameSwarm: seeds that swarm draws, with connections that are lost and plugins that are stopped, write the same bytes each time. One
+// has an operator, of an older release for a while.
 func TestSameSeedSameSwarm(t *testing.T) {
-	for _, seed := range []int64{9, 10, 16} {
-		s := swarm.Plan{}.Scenario(seed)
+	for seed, plan := range map[int64]swarm.Plan{9: {}, 10: {}, 16: {}, 1: {Operator: true}} {
+		s := plan.Scenario(seed)
 		var texts [2]bytes.Buffer
 		for i := range texts {
 			r := engine.Execute(t.Context(), virtual.New(virtual.Options{}), s, engine.Execution{History: &texts[i],

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -266,6 +267,48 @@ func TestWatch(t *testing.T) {
 			w.Errorf("%v", e)
 		}
 		late.Stop()
+	})
+}
+
+// request sends the server one, past the network.
+func (w *world) request(ctx context.Context, to http.ResponseWriter, method, path, body string) {
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer admin")
+	r.Header.Set("Content-Type", "application/json")
+	w.server.ServeHTTP(to, r)
+}
+
+func (w *world) create(ctx context.Context, name string) {
+	w.request(ctx, httptest.NewRecorder(), http.MethodPost, "/api/v1/namespaces/default/configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "`+name+`"}}`)
+}
+
+// flushed notes when something was sent last.
+type flushed struct {
+	*httptest.ResponseRecorder
+	at time.Time
+}
+
+func (f *flushed) Flush() { f.at = time.Now() }
+
+// A write is answered before watches show what it changed, each at another instant.
+func TestWatchesAfterTheAnswer(t *testing.T) {
+	in(t, func(ctx context.Context, w *world) {
+		watching, end := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		var shown [2]flushed
+		for i, path := range []string{"/api/v1/configmaps", "/api/v1/namespaces/default/configmaps"} {
+			shown[i].ResponseRecorder = httptest.NewRecorder()
+			all.Go(func() { w.request(watching, &shown[i], http.MethodGet, path+"?watch=true", "") })
+		}
+		time.Sleep(time.Second)
+		w.create(ctx, "a")
+		answered := time.Now()
+		time.Sleep(time.Second)
+		end()
+		all.Wait()
+		if !shown[0].at.After(answered) || !shown[1].at.After(answered) || shown[0].at.Equal(shown[1].at) {
+			w.Errorf("answered at %v, shown at %v and %v, expected three instants, the answer's first", answered, shown[0].at, shown[1].at)
+		}
 	})
 }
 

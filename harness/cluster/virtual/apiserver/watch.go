@@ -111,11 +111,15 @@ func (o *stream) follow(limit time.Duration, bookmarks bool) {
 			o.send(watch.Error, statusOf(err))
 			return
 		}
-		if o.events(o.due(events, late)) {
+		if now := o.due(events, late); len(now) > 0 {
+			for _, h := range now {
+				o.revision = h.Revision
+				o.object(h.kind, h.Version)
+			}
 			o.flush()
 		}
 		if len(o.held) > 0 {
-			wake.Reset(time.Until(o.held[0].due))
+			wake.Reset(time.Until(o.held[0].at.Add(late)))
 		}
 		select {
 		case <-changed:
@@ -140,44 +144,43 @@ func (o *stream) follow(limit time.Duration, bookmarks bool) {
 	}
 }
 
-// held is an event that comes late.
+// held is an event that is not sent yet.
 type held struct {
 	store.Event
-	due time.Time
+	kind watch.EventType // as the watch shows it
+	at   time.Time       // when it is sent, unless the watch is late
 }
 
-// due are the events that are told now; those of a watch that is late wait for their turn.
-func (o *stream) due(events []store.Event, late time.Duration) (now []store.Event) {
-	at := time.Now().Add(late)
+// due returns the events that are sent now. An event is sent a moment after its write, each watch's at another instant: otherwise the answer to the
+// write and the events of several watches would reach a client on one connection in one instant, where it handles them in any order.
+func (o *stream) due(events []store.Event, late time.Duration) (now []held) {
 	for _, e := range events {
 		o.read = e.Revision
-		o.held = append(o.held, held{e, at})
+		if kind := o.kind(e); kind != "" {
+			o.held = append(o.held, held{e, kind, time.Now().Add(o.q.id.Number(e.Revision).Below(moreWork))})
+		} else if len(o.held) == 0 {
+			o.revision = e.Revision
+		}
 	}
-	for len(o.held) > 0 && (late == 0 || !o.held[0].due.After(time.Now())) {
-		now = append(now, o.held[0].Event)
+	for len(o.held) > 0 && !o.held[0].at.Add(late).After(time.Now()) {
+		now = append(now, o.held[0])
 		o.held = o.held[1:]
 	}
 	return now
 }
 
-// events sends those that the watch is about.
-func (o *stream) events(events []store.Event) (sent bool) {
-	for _, e := range events {
-		o.revision = e.Revision
-		is, was := o.q.wants(e.Version), e.Old != nil && o.q.wants(e.Old)
-		kind := e.Type
-		switch {
-		case !is && !was:
-			continue
-		case kind == watch.Modified && !was:
-			kind = watch.Added
-		case kind == watch.Modified && !is:
-			kind = watch.Deleted
-		}
-		o.object(kind, e.Version)
-		sent = true
+// kind is that of an event for the watch; empty: the watch is not about it.
+func (o *stream) kind(e store.Event) watch.EventType {
+	is, was := o.q.wants(e.Version), e.Old != nil && o.q.wants(e.Old)
+	switch {
+	case !is && !was:
+		return ""
+	case e.Type == watch.Modified && !was:
+		return watch.Added
+	case e.Type == watch.Modified && !is:
+		return watch.Deleted
 	}
-	return sent
+	return e.Type
 }
 
 func (o *stream) object(kind watch.EventType, v *store.Version) {
