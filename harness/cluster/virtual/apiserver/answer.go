@@ -65,7 +65,11 @@ func (s *Server) reach(q *Request) error {
 	}
 	ctx, cancel := context.WithTimeout(q.HTTP.Context(), limit)
 	defer cancel()
+	began := time.Now()
 	err := s.Storage(ctx)
+	if !time.Now().Equal(began) { // otherwise all that have waited would go on in one instant, in any order
+		time.Sleep(q.id.Number(3).Below(moreWork))
+	}
 	if err != nil && ctx.Err() != nil {
 		return apierrors.NewTimeoutError("request did not complete within requested timeout - "+ctx.Err().Error(), 0)
 	}

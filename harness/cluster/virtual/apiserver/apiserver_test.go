@@ -312,6 +312,33 @@ func TestWatchesAfterTheAnswer(t *testing.T) {
 	})
 }
 
+// What has waited for etcd goes on at different instants.
+func TestEtcdComesBack(t *testing.T) {
+	in(t, func(ctx context.Context, w *world) {
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		answered := map[time.Time]bool{}
+		for _, name := range []string{"a", "b", "c"} {
+			all.Go(func() {
+				w.create(ctx, name)
+				mu.Lock()
+				defer mu.Unlock()
+				answered[time.Now()] = true
+			})
+		}
+		all.Wait()
+		if len(answered) != 3 {
+			w.Errorf("answered at %v, expected three instants", answered)
+		}
+	}, func(o *apiserver.Options) {
+		back := time.Now().Add(time.Minute)
+		o.Storage = func(context.Context) error {
+			time.Sleep(time.Until(back))
+			return nil
+		}
+	})
+}
+
 // Watches of some users are late until they no longer are, and end: with 410, or without a word.
 func TestWatches(t *testing.T) {
 	var watches *apiserver.Watches
