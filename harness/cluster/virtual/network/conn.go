@@ -31,7 +31,7 @@ type half struct {
 	mu       sync.Mutex
 	cond     *sync.Cond
 	buf      []byte    // has arrived
-	withheld []byte    // would have, were the link not stopped
+	withheld [][]byte  // packets that would have, were the link not stopped, or that wait for those before them
 	err      error     // what a read returns at the end
 	sent, at time.Time // when the last packet was sent, and arrives
 	packet   *[]byte   // is on its way, and takes in what is sent in the same instant
@@ -39,7 +39,8 @@ type half struct {
 	timer    *time.Timer
 	delay    time.Duration
 	stopped  bool
-	over     bool // its end is withheld
+	draining bool // what was withheld arrives
+	over     bool // its end is withheld, too
 }
 
 func newHalf(from, to string, id Hash, takes latency) *half {
@@ -53,15 +54,43 @@ func (h *half) obey(delay time.Duration, stopped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.delay = delay
-	if h.stopped && !stopped && h.err == nil {
-		h.buf, h.withheld = append(h.buf, h.withheld...), nil
-		if h.over {
-			h.end(io.EOF)
-		}
-		h.cond.Broadcast()
-	}
+	resumes := h.stopped && !stopped && !h.draining
 	h.stopped = stopped
+	if resumes {
+		h.drainAfter(h.takes.at(h.id, time.Now()))
+	}
 }
+
+// drainAfter lets the first of what is withheld arrive after a time. The mutex is held.
+func (h *half) drainAfter(d time.Duration) {
+	h.draining = h.err == nil && (len(h.withheld) > 0 || h.over)
+	if h.draining {
+		time.AfterFunc(d, h.drain)
+	}
+}
+
+// drain lets one packet after another arrive, each in an instant of its own: a call and its cancellation in one would be handled in any order.
+func (h *half) drain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.stopped:
+		h.draining = false
+		return
+	case len(h.withheld) > 0:
+		h.buf, h.withheld = append(h.buf, h.withheld[0]...), h.withheld[1:]
+		h.cond.Broadcast()
+	case h.err == nil:
+		h.end(io.EOF)
+	}
+	h.drainAfter(instant)
+}
+
+// instant is the least time that passes.
+const instant = time.Nanosecond
+
+// waits reports whether what arrives now is withheld.
+func (h *half) waits() bool { return h.stopped || h.draining }
 
 func (h *half) ended() bool {
 	h.mu.Lock()
@@ -105,8 +134,8 @@ func (h *half) write(b []byte) (int, error) {
 		if h.packet == &packet {
 			h.packet = nil
 		}
-		if h.stopped {
-			h.withheld = append(h.withheld, packet...)
+		if h.waits() {
+			h.withheld = append(h.withheld, packet)
 		} else {
 			h.buf = append(h.buf, packet...)
 		}
@@ -119,7 +148,7 @@ func (h *half) arrive(do func()) {
 	h.sent = time.Now()
 	at := h.sent.Add(h.takes.at(h.id, h.sent) + h.delay)
 	if !at.After(h.at) {
-		at = h.at.Add(1)
+		at = h.at.Add(instant)
 	}
 	h.at = at
 	time.AfterFunc(at.Sub(h.sent), func() {
@@ -141,7 +170,7 @@ func (h *half) finish() {
 	}
 	h.packet = nil
 	h.arrive(func() {
-		if h.stopped {
+		if h.waits() {
 			h.over = true
 		} else {
 			h.end(io.EOF)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -190,6 +191,37 @@ func TestCutAndFrozen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What was withheld arrives packet by packet, each in an instant of its own, and then the end.
+func TestWithheldPackets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1)
+		var got []string
+		at := map[time.Time]bool{}
+		done := make(chan struct{})
+		serve(t, n, "server", "tcp", "server:80", func(c net.Conn) {
+			defer close(done)
+			for b, err := make([]byte, 10), error(nil); err == nil; {
+				var size int
+				size, err = c.Read(b)
+				got, at[time.Now()] = append(got, fmt.Sprint(string(b[:size]), err)), true
+			}
+		})
+		c := dial(t, n, "client", "tcp", "server:80")
+		n.Freeze("server", true)
+		for _, text := range []string{"one", "two"} {
+			_, _ = io.WriteString(c, text)
+			time.Sleep(time.Second)
+		}
+		c.Close()
+		time.Sleep(time.Second)
+		n.Freeze("server", false)
+		<-done
+		if want := []string{"one<nil>", "two<nil>", "EOF"}; !slices.Equal(got, want) || len(at) != len(want) {
+			t.Errorf("%q at %d instants, expected %q", got, len(at), want)
+		}
+	})
 }
 
 // A machine that is silent reaches its own sockets, and connects with others once that is over.
