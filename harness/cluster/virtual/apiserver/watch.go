@@ -130,6 +130,7 @@ func (o *stream) follow(limit time.Duration, bookmarks bool) {
 			o.flush()
 		case <-ended:
 			if o.s.Watches.lastExpired() {
+				time.Sleep(o.q.id.Number(2).Below(moreWork)) // a client draws from chance when it lists again after each of its watches
 				o.send(watch.Error, statusOf(apierrors.NewResourceExpired("too old resource version")))
 				o.flush()
 			}
