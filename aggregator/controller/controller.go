@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
@@ -27,19 +29,20 @@ import (
 // Controller keeps the rollups of one operator's reports.
 type Controller struct {
 	Config
-	client   dynamic.Interface
-	dialer   *connrotation.Dialer // of all connections
-	liveness *liveness
-	trigger  *trigger
-	cr       *object
-	operator *object // the ClusterOperator
-	config   *object // apiservers.config.openshift.io; nil when KMS is always active
-	expected *listed
-	nodes    *informer.Cache // that expected looks into
-	health   *object         // the EncryptionHealth; nil without reporters that stream
-	reports  *reportServer   // nil without reporters that stream
-	metrics  *metrics
-	absent   map[string]bool // objects that were missing in the last pass, to log it once
+	client     dynamic.Interface
+	connection *http.Client         // of all clients
+	dialer     *connrotation.Dialer // of all connections
+	liveness   *liveness
+	trigger    *trigger
+	cr         *object
+	operator   *object // the ClusterOperator
+	config     *object // apiservers.config.openshift.io; nil when KMS is always active
+	expected   *listed
+	nodes      *informer.Cache // that expected looks into
+	health     *object         // the EncryptionHealth; nil without reporters that stream
+	reports    *reportServer   // nil without reporters that stream
+	metrics    *metrics
+	absent     map[string]bool // objects that were missing in the last pass, to log it once
 }
 
 // New prepares a controller; nothing is contacted before Run.
@@ -56,11 +59,16 @@ func New(c Config) (*Controller, error) {
 	}
 	live := &liveness{clock: c.Clock, state: reconcile.Liveness{Interval: c.Interval}}
 	c.REST.Wrap(live.wrap)
-	client, err := dynamic.NewForConfig(c.REST)
+	// One connection for all clients: what the liveness probe finds out of it holds for each of them.
+	connection, err := rest.HTTPClientFor(c.REST)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out := &Controller{Config: c, client: client, dialer: dialer, liveness: live, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	client, err := dynamic.NewForConfigAndClient(c.REST, connection)
+	if err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	out := &Controller{Config: c, client: client, connection: connection, dialer: dialer, liveness: live, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
 	if out.metrics, err = newMetrics(c.Registry); err != nil {
 		return nil, err
 	}
@@ -68,7 +76,7 @@ func New(c Config) (*Controller, error) {
 }
 
 func (c *Controller) mirrors() error {
-	nodes, err := expectedSource(c.REST, c.client, c.Expected)
+	nodes, err := expectedSource(c.REST, c.connection, c.client, c.Expected)
 	if err != nil {
 		return err
 	}
@@ -159,7 +167,11 @@ func (c *Controller) all() []*informer.Cache {
 
 // lead works while it holds the lease, and stands by otherwise, until ctx ends.
 func (c *Controller) lead(ctx context.Context) error {
-	return c.Election.Lead(ctx, c.REST, c.Log, func(leading context.Context) error {
+	leases, err := coordination.NewForConfigAndClient(c.REST, c.connection)
+	if err != nil {
+		return fmt.Errorf("client for leases: %w", err)
+	}
+	return c.Election.Lead(ctx, leases, c.Log, func(leading context.Context) error {
 		c.metrics.leader.Set(1)
 		defer c.metrics.leader.Set(0)
 		c.work(leading)

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,13 +46,13 @@ func one(client dynamic.Interface, gvr schema.GroupVersionResource, name string)
 
 // expectedSource is the nodes that should report: Node objects by their metadata, which is all that counts of them,
 // or pods.
-func expectedSource(config *rest.Config, client dynamic.Interface, e Expected) (informer.Source, error) {
+func expectedSource(config *rest.Config, connection *http.Client, client dynamic.Interface, e Expected) (informer.Source, error) {
 	if e.PodSelector != "" {
 		s := objects(client, schema.GroupVersionResource{Version: "v1", Resource: "pods"}, e.PodNamespace)
 		s.Labels = e.PodSelector
 		return s, nil
 	}
-	meta, err := metadata.NewForConfig(config)
+	meta, err := metadata.NewForConfigAndClient(config, connection)
 	if err != nil {
 		return informer.Source{}, fmt.Errorf("client for node metadata: %w", err)
 	}

@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
@@ -75,11 +74,7 @@ func (o Options) Validate() (all []error) {
 
 // Lead works while it holds the lease, and stands by otherwise, until ctx ends or work fails. Losing the lease (an API server that was away for too long)
 // ends the ctx of work, and not the process: nobody has to restart it.
-func (o Options) Lead(ctx context.Context, config *rest.Config, log *slog.Logger, work func(context.Context) error) error {
-	client, err := coordination.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("client for leases: %w", err)
-	}
+func (o Options) Lead(ctx context.Context, client coordination.LeasesGetter, log *slog.Logger, work func(context.Context) error) (err error) {
 	t := &terms{Options: o, log: log, work: work, lock: &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 		Client:     client,

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -112,7 +113,11 @@ func operate(ctx context.Context, h host.Host, opts options, stderr io.Writer) e
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	work := func(ctx context.Context) error { return work(ctx, h, config, opts.Options, log) }
 	if opts.leaderElect {
-		return opts.lease.Lead(ctx, config, log, work)
+		leases, err := coordination.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("client for leases: %w", err)
+		}
+		return opts.lease.Lead(ctx, leases, log, work)
 	}
 	return work(ctx)
 }
