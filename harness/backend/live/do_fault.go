@@ -17,6 +17,7 @@ type faults struct {
 	e        *Environment
 	refusals []history.Refusal // that are in force
 	stale    bool              // the load balancer's list of API servers
+	wrong    []string          // nodes whose clocks were set, and may be wrong
 }
 
 // inject puts a fault in force on the selected plugins.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -48,11 +49,30 @@ func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range nodes {
-		memory.SetClock("", n.Name, by)
-		fs.e.record(&history.Clock{Node: n.Name, Ahead: by})
+	for _, name := range fs.clocksOf(nodes, by, a.Node == "" || a.Node == scenario.NodeAll) {
+		memory.SetClock("", name, by)
+		fs.e.record(&history.Clock{Node: name, Ahead: by})
 	}
 	return nil
+}
+
+// clocksOf are the nodes whose clocks are set. To restore those of all nodes is also about one that is just being replaced: its successor has its name,
+// and so its clock.
+func (fs *faults) clocksOf(nodes []*Node, by time.Duration, all bool) (names []string) {
+	fs.e.mu.Lock()
+	defer fs.e.mu.Unlock()
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	switch {
+	case by != 0:
+		fs.wrong = append(fs.wrong, names...)
+	case all:
+		names = append(names, fs.wrong...)
+		fs.wrong = nil
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // watches lets those of API servers be late, or ends them.
