@@ -46,6 +46,34 @@ func refuse(w http.ResponseWriter, code int) {
 	fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d}`, code)
 }
 
+// All clients have one connection: what a probe finds out of another's says nothing of an API server that has lost its etcd. At the beginning each
+// dials, because there is none.
+func TestOneConnection(t *testing.T) {
+	const nodes, operators = "/api/v1/nodes", "/apis/config.openshift.io/v1/clusteroperators"
+	var mu sync.Mutex
+	from, times, done := map[string]string{}, map[string]int{}, make(chan struct{})
+	c, _ := probed(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		from[r.URL.Path] = r.RemoteAddr
+		if times[r.URL.Path]++; times[nodes] >= 4 && times[operators] >= 4 && done != nil {
+			close(done)
+			done = nil
+		}
+		refuse(w, http.StatusNotFound)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	waited := done
+	running.Go(func() { _ = c.Run(ctx) })
+	<-waited
+	cancel()
+	running.Wait()
+	if from[nodes] != from[operators] {
+		t.Errorf("nodes are read from %s, and ClusterOperators from %s", from[nodes], from[operators])
+	}
+}
+
 // An aggregator does not stay with an API server that reads nothing from etcd, however well its connection is.
 func TestLeavesAServerWithoutEtcd(t *testing.T) {
 	first := make(chan string, 1)
