@@ -72,7 +72,7 @@ func cleanups() []Mutant {
 			Virtual: misdeciding(func(in core.Input, d *core.Decision) {
 				for node, r := range in.Observed.Reports {
 					for _, e := range r.Entries {
-						if in.Now.Sub(e.LastChecked) > 5*in.Interval && !slices.Contains(d.Remove.Nodes, node) {
+						if in.Now.Sub(e.LastChecked) > 6*in.Interval && !slices.Contains(d.Remove.Nodes, node) {
 							d.Remove.Nodes = append(slices.Clone(d.Remove.Nodes), node)
 						}
 					}
