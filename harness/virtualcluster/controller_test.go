@@ -66,6 +66,7 @@ func controllerSurvives(t *testing.T, seed uint64) (history string) {
 		config, err := c.Host("controller").Config("cp-1")
 		g.Expect(err).NotTo(HaveOccurred())
 		go func() { _ = runController(ctx, config) }() // it ends with ctx
+		time.Sleep(time.Second)                        // until it watches
 		config, err = c.Host("user").Config("cp-1")
 		g.Expect(err).NotTo(HaveOccurred())
 		user := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps("default")
