@@ -69,6 +69,8 @@ func TestOneConnection(t *testing.T) {
 	<-waited
 	cancel()
 	running.Wait()
+	mu.Lock() // the server may still answer what was given up
+	defer mu.Unlock()
 	if from[nodes] != from[operators] {
 		t.Errorf("nodes are read from %s, and ClusterOperators from %s", from[nodes], from[operators])
 	}

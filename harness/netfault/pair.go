@@ -89,17 +89,17 @@ func (e *endpoint) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// least and most are the bytes of a buffer: those of a connection on which little is said, as on most, and those of others.
-const least, most = 4 << 10, 32 << 10
+// A connection begins with a small buffer, in bytes, and gets a large one when a read fills it: on most little is said.
+const smallBuffer, largeBuffer = 4 << 10, 32 << 10
 
-// WriteTo and ReadFrom are what io.Copy calls, which would make large buffers for each connection.
+// WriteTo implements io.WriterTo. io.Copy calls it, and ReadFrom, instead of making a large buffer for each direction.
 func (e *endpoint) WriteTo(w io.Writer) (int64, error) { return carry(w, e) }
 
 // ReadFrom implements io.ReaderFrom.
 func (e *endpoint) ReadFrom(r io.Reader) (int64, error) { return carry(e, r) }
 
 func carry(w io.Writer, r io.Reader) (all int64, err error) {
-	for buffer := make([]byte, least); ; {
+	for buffer := make([]byte, smallBuffer); ; {
 		n, err := r.Read(buffer)
 		if n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
@@ -113,8 +113,8 @@ func carry(w io.Writer, r io.Reader) (all int64, err error) {
 		if err != nil {
 			return all, err
 		}
-		if n == least {
-			buffer = make([]byte, most)
+		if n == smallBuffer {
+			buffer = make([]byte, largeBuffer)
 		}
 	}
 }
