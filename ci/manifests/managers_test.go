@@ -125,9 +125,9 @@ func TestTheFieldManagersOfAReporterAreBounded(t *testing.T) {
 				t.Fatalf("accepted %q", got)
 			}
 			in.eachWrong(in.ownershipTaken, map[string][2]string{
-				"it counts no managers":         {"size(variables.own[1]) <= ", "size(variables.own[1]) <= 1000 + "},
+				"it counts no managers":         {"size(variables.ownAfter) <= ", "size(variables.ownAfter) <= 1000 + "},
 				"it does not see typed reports": {"k.endsWith(variables.reportKeyEnd)", "k.endsWith('}')"},
-				"a record of nothing":           {"(r in variables.own[1] || ", "(true || "},
+				"a record of nothing":           {"(r.record in variables.ownAfter || ", "(true || "},
 				"an entry has two owners":       {"&& r.parts.all(p, ", "&& r.parts.all(p, true || "},
 			})
 		})

@@ -67,7 +67,7 @@ func identity() []Mutant {
 			Mistake: "an admission policy that says what a reporter may write, and not how much: one credential fills the CR, and etcd refuses every write of anybody",
 		},
 		{
-			Name: "policy-without-a-bound-of-managers", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[8]"}, Virtual: admitting(withoutRules("size(variables.own[1])")),
+			Name: "policy-without-a-bound-of-managers", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[8]"}, Virtual: admitting(withoutRules("size(variables.ownAfter)")),
 			Mistake: "an admission policy that bounds the texts of a report alone: each apply under another field manager adds a record to managedFields, until etcd refuses every write of anybody",
 		},
 		{
