@@ -5,45 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Owners reads from managedFields which managers own a field of each condition ("condition/TYPE") and of each typed
 // report ("report/NODE/KEYID"), sorted. An entry that cannot be read owns nothing.
-func Owners(u *unstructured.Unstructured) map[string][]string { return OwnersOf(u.GetManagedFields()) }
-
-func OwnersOf(fields []metav1.ManagedFieldsEntry) map[string][]string {
-	return (&OwnerReader{}).Of(fields)
-}
-
-// OwnerReader is OwnersOf for one object after another: it remembers what it read, for managers own the same most of the time. The zero
-// value is ready; it is for one goroutine.
-type OwnerReader struct{ read map[string][]string }
-
-// mostRead bounds its memory: a hundred nodes that come and go.
-const mostRead = 256
-
-func (r *OwnerReader) items(fields []byte) []string {
-	found, ok := r.read[string(fields)]
-	if ok {
-		return found
-	}
-	if r.read == nil || len(r.read) >= mostRead {
-		r.read = map[string][]string{}
-	}
-	found = items(fields)
-	r.read[string(fields)] = found
-	return found
-}
-
-func (r *OwnerReader) Of(fields []metav1.ManagedFieldsEntry) map[string][]string {
+func Owners(u *unstructured.Unstructured) map[string][]string {
 	owners := map[string][]string{}
-	for _, entry := range fields {
+	for _, entry := range u.GetManagedFields() {
 		if entry.FieldsV1 == nil {
 			continue
 		}
-		for _, item := range r.items(entry.FieldsV1.GetRawBytes()) {
+		for _, item := range items(entry.FieldsV1.GetRawBytes()) {
 			if !slices.Contains(owners[item], entry.Manager) {
 				owners[item] = append(owners[item], entry.Manager)
 			}

@@ -43,48 +43,47 @@ func NewSequence(sink record.Sink) *Sequence {
 
 // Present offers a state that a watch or a list delivered at an instant.
 func (s *Sequence) Present(t Target, u *unstructured.Unstructured, at time.Time) {
-	o, err := Convert(t.Resource(), u)
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	s.offer(t, o, at)
+	s.offer(t, u.GetResourceVersion(), true, at, func() (*history.Object, error) { return Convert(t.Resource(), u) })
 }
-
-// Converted offers a state that the caller has converted, in the way of Convert.
-func (s *Sequence) Converted(t Target, o *history.Object, at time.Time) { s.offer(t, o, at) }
 
 // Absent offers the observation that there was no such object at a resourceVersion. It is news only if there was one.
 func (s *Sequence) Absent(t Target, resourceVersion string, at time.Time) {
-	s.offer(t, &history.Object{Resource: t.Resource(), Name: t.Name, ResourceVersion: resourceVersion, Deleted: true}, at)
+	s.offer(t, resourceVersion, false, at, func() (*history.Object, error) {
+		return &history.Object{Resource: t.Resource(), Name: t.Name, ResourceVersion: resourceVersion, Deleted: true}, nil
+	})
 }
 
 // offer records under the lock: two watches must not be able to swap two states between judging and recording. A watch that had no processor time since
 // its delivery comes with an instant before that of an older state, which another watch has recorded meanwhile: states are in order in time, too.
-func (s *Sequence) offer(t Target, o *history.Object, at time.Time) {
-	v, err := version(o.ResourceVersion)
+// What the other watches bring once more is not converted.
+func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time.Time, object func() (*history.Object, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := version(resourceVersion)
 	if err != nil {
 		s.fail(err)
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	last := s.seen[t]
-	if v <= last.version || o.Deleted && !last.present {
+	if v <= last.version || !present && !last.present {
+		return
+	}
+	o, err := object()
+	if err != nil {
+		s.fail(err)
 		return
 	}
 	if at.Before(last.at) {
 		at = last.at
 	}
-	s.seen[t] = state{v, !o.Deleted, at}
+	s.seen[t] = state{v, present, at}
 	s.sink.Record(at, "watch", o)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
+// fail keeps the first problem; s.mu is held.
 func (s *Sequence) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if s.problem == nil {
 		s.problem = err
 	}
