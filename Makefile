@@ -113,7 +113,7 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 
 readme: build ## run the commands that README.md and docs show, and write their output again: make readme [KINDS=compared,sim,local] [CHECK=1: write nothing]
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
-	@go run ./ci/readme $(if $(CHECK),--check) --kinds=$(call quoted,$(KINDS)) README.md ci/README.md ci/nodeimage/README.md $(filter-out docs/catalogue.md,$(wildcard docs/*.md))
+	@go run ./ci/readme $(if $(CHECK),--check) --kinds=$(call quoted,$(KINDS)) README.md ci/README.md ci/nodeimage/README.md $(wildcard docs/*.md)
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh

@@ -11,25 +11,38 @@ import (
 )
 
 func newScenarioListCommand() *cobra.Command {
-	var area string
+	var area, output string
+	var byStatement bool
 	cmd := &cobra.Command{
 		Use:     "list [FILE|DIR|NAME...]",
 		Short:   "List scenarios: area, topology, faults, backends",
-		Long:    "List the catalogue that the program carries along, or the scenarios of files.",
-		Example: "  kmsharness scenario list\n  kmsharness scenario list --area network",
+		Long:    "List the catalogue of this program, or the scenarios of files.",
+		Example: "  kmsharness scenario list\n  kmsharness scenario list --area network -o wide\n  kmsharness scenario list --statements",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := listed(args, area)
 			if err != nil {
 				return err
 			}
+			if output != "" && output != "wide" {
+				return usage("--output %q: expected wide", output)
+			}
+			if byStatement {
+				statements, err := scenarios.Statements()
+				if err != nil {
+					return err
+				}
+				return coverage.Statements(cmd.OutOrStdout(), statements, all)
+			}
 			entries, err := coverage.Entries(all)
 			if err != nil {
 				return err
 			}
-			return coverage.Table(cmd.OutOrStdout(), entries)
+			return coverage.Table(cmd.OutOrStdout(), entries, output == "wide")
 		},
 	}
 	cmd.Flags().StringVar(&area, "area", "", "only those of this area")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "wide: also the title of each scenario, and the statements that it covers")
+	cmd.Flags().BoolVar(&byStatement, "statements", false, "list the statements of the sources, and the scenarios that cover each")
 	return cmd
 }
 

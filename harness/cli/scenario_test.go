@@ -184,3 +184,22 @@ func TestReferences(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, problem)
 	}
 }
+
+// The tables have the fields of the schema, the titles of the catalogue and the statements of the sources.
+func TestTables(t *testing.T) {
+	for want, args := range map[string][]string{
+		"steps[].link.rate ":           {"fields", "link"},
+		"spec.topology.controlPlanes ": {"fields"},
+		"A hung Status is an error":    {"list", "--area", "plugin", "-o", "wide"},
+		"S0-01 ":                       {"list", "--statements"},
+	} {
+		if code, out, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitPassed || !strings.Contains(out, want) {
+			t.Errorf("%v: exit %d, %s%s, expected %q", args, code, out, problem, want)
+		}
+	}
+	for want, args := range map[string][]string{`no field has "nonsense"`: {"fields", "nonsense"}, `--output "json": expected wide`: {"list", "-o", "json"}} {
+		if code, _, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
+			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
+		}
+	}
+}

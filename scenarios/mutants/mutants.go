@@ -6,8 +6,6 @@
 // How they are run and judged is in mutants/trial. `make mutants` runs them all.
 package mutants
 
-//go:generate go run ./cmd/mutants --document ../../docs/mutants.md
-
 import (
 	"fmt"
 	"slices"

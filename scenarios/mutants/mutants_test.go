@@ -1,7 +1,6 @@
 package mutants_test
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -126,25 +125,6 @@ func TestEveryInvariantCanFail(t *testing.T) {
 		if unreachable == (by[i.ID] > 0) {
 			t.Errorf("%s: %d mutants are caught by it; beyond their reach: %q", i.ID, by[i.ID], why)
 		}
-	}
-}
-
-// TestDocument: the tables in docs/mutants.md are those of this package.
-func TestDocument(t *testing.T) {
-	page, err := os.ReadFile("../../docs/mutants.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	statements, err := scenarios.Statements()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := trial.Document(page, mutants.All(), statements, catalogue(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(page, want) {
-		t.Error("docs/mutants.md is not up to date: run go generate ./scenarios/mutants")
 	}
 }
 

@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/pflag"
 
@@ -33,8 +34,8 @@ func main() { bubble.Main(func() { entry.Run(run) }) }
 
 // flags of the command.
 type flags struct {
-	backend, contract, name, programs, out, document string
-	verbose                                          bool
+	backend, contract, name, programs, out string
+	verbose, list                          bool
 }
 
 func parse(args []string, stderr io.Writer) (f flags, err error) {
@@ -46,7 +47,7 @@ func parse(args []string, stderr io.Writer) (f flags, err error) {
 	set.BoolVar(&f.verbose, "verbose", false, "print the verdict of each")
 	set.StringVar(&f.programs, "programs", "bin", "directory with the programs, for mutants that run as processes")
 	set.StringVar(&f.out, "out", "_mutants", "where histories and verdicts go")
-	set.StringVar(&f.document, "document", "", "run nothing, and write the tables into this page of the documentation")
+	set.BoolVar(&f.list, "list", false, "run nothing, and list the mutants: the mistake of each, and what must catch it")
 	return f, set.Parse(args)
 }
 
@@ -55,9 +56,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
-	if err == nil && f.document != "" {
-		err = document(f.document)
-		return usage(stderr, err)
+	if err == nil && f.list {
+		return usage(stderr, f.printList(stdout))
 	}
 	var plugins []kmsplugin.Mutant
 	var outcomes []trial.Outcome
@@ -93,19 +93,27 @@ func usage(stderr io.Writer, err error) int {
 	return exitUsage
 }
 
-func document(file string) error {
-	page, err := os.ReadFile(file)
+// printList prints the chosen mutants, each in one line.
+func (f flags) printList(w io.Writer) error {
+	plugins, err := f.plugins()
 	if err != nil {
 		return err
 	}
-	statements, catalogue, err := sources()
-	if err != nil {
-		return err
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MUTANT\tOF\tBACKEND\tSCENARIO\tCAUGHT BY\tMISTAKE")
+	if f.backend != pluginBackend && !f.onlyPlugin(plugins) {
+		chosen, err := choose(f.backend, f.name)
+		if err != nil {
+			return err
+		}
+		for _, m := range chosen {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Family, m.Backend(), m.Scenario, strings.Join(m.Caught, " "), m.Mistake)
+		}
 	}
-	if page, err = trial.Document(page, mutants.All(), statements, catalogue); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	for _, m := range plugins {
+		fmt.Fprintf(t, "%s\tplugin\t%s\t-\t%s\t%s\n", m.Name, pluginBackend, m.Caught, m.Mistake)
 	}
-	return os.WriteFile(file, page, 0o644)
+	return t.Flush()
 }
 
 // choose is the mutants that were asked for.
@@ -121,7 +129,7 @@ func choose(backend, name string) ([]mutants.Mutant, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("there is no mutant %q for --backend %s: docs/mutants.md lists them", name, backend)
+		return nil, fmt.Errorf("there is no mutant %q for --backend %s: --list lists them", name, backend)
 	}
 	return chosen, nil
 }
