@@ -98,7 +98,7 @@ large: build ## a switch through every type of encryption with many objects, API
 golden: build ## verdicts that a refactoring must not change, of 20 seeds of each kind, the catalogue and the mutants on sim, saved histories: make golden [SEEDS=20] [UPDATE=1]
 	@go run ./ci/golden --kmsharness=bin/kmsharness $(if $(SEEDS),--seeds=$(call quoted,$(SEEDS))) $(if $(UPDATE),--update)
 
-confirm: ## compare the store of sim's API servers with a real API server (docs/model.md)
+confirm: ## compare the store of sim's API servers with a real API server (docs/simulation.md)
 	KMSHARNESS_CONFIRM=1 go test -p 1 -count=1 -v -timeout 30m -run 'TestStoreEqualsAPIServer|TestConfiguration' ./harness/cluster/virtual/store
 
 diff-backends: build ## run the catalogue on sim and local, and report every difference in verdict: make diff-backends [LABELS=…] [OUT=…]
@@ -113,7 +113,7 @@ alerts: ## test the alerting rules with Prometheus' own rule engine, on series o
 
 readme: build ## run the commands that README.md and docs show, and write their output again: make readme [KINDS=compared,sim,local] [CHECK=1: write nothing]
 	go build $(GOFLAGS_BUILD) -o bin/ ./scenarios/mutants/cmd/...
-	@go run ./ci/readme $(if $(CHECK),--check) --kinds=$(call quoted,$(KINDS)) README.md ci/README.md ci/nodeimage/README.md $(wildcard docs/*.md)
+	@go run ./ci/readme $(if $(CHECK),--check) --kinds=$(call quoted,$(KINDS)) $(wildcard *.md) ci/README.md ci/nodeimage/README.md $(wildcard docs/*.md)
 
 lint: ## formatting, vet, staticcheck, imports, tidy modules, house rules, messages of new commits
 	@ci/lint.sh

@@ -37,8 +37,8 @@ func page(t *testing.T, name string) string {
 // pages are the Markdown files for users, by their names in the repository's root.
 func pages(t *testing.T) []string {
 	t.Helper()
-	all := []string{"README.md", "ci/README.md", "ci/nodeimage/README.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/decisions/*.md"} {
+	all := []string{"ci/README.md", "ci/nodeimage/README.md"}
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
 		files, err := filepath.Glob(filepath.Join("..", "..", pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

@@ -15,7 +15,7 @@ func endsInTime(role string) check.Invariant {
 	return check.Invariant{
 		ID:        "ENDS-IN-TIME",
 		Statement: "a " + role + " ends within 2 s of a SIGTERM",
-		Source:    "docs/own-programs.md, Testing your own reporter or aggregator",
+		Source:    "docs/contract.md",
 		Judge: func(facts *check.Facts) (f check.Finding) {
 			for _, e := range facts.Events() {
 				if e.Process == nil || e.Process.Role != role {

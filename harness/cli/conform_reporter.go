@@ -38,7 +38,7 @@ The journals of the plugins and the audit logs of the API servers are what it is
 without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'
   kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --command '…'`)
 	flags := cmd.Flags()
-	flags.StringVar(&f.sut.ReporterCommand, "command", "", "reporter under test, as a command template: docs/own-programs.md (default: this project's)")
+	flags.StringVar(&f.sut.ReporterCommand, "command", "", "reporter under test, as a command template: docs/reporter.md (default: this project's)")
 	flags.StringVar(&f.sut.ReporterIdentity, "identity", "", "credentials of the reporter: least, which may write its own entry and nothing else, or admin (default least)")
 	flags.BoolVar(&f.sut.ReporterMountSockets, "mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
 	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form that the reporter writes: conditions, healthreports or both")
@@ -51,7 +51,7 @@ func newConformAggregatorCommand() *cobra.Command {
 House rules, such as the reasons of the rollups, fail nothing without --strict.`,
 		`  kmsharness conform aggregator --command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
 	flags := cmd.Flags()
-	flags.StringVar(&f.sut.AggregatorCommand, "command", "", "aggregator under test, as a command template: docs/own-programs.md (default: this project's)")
+	flags.StringVar(&f.sut.AggregatorCommand, "command", "", "aggregator under test, as a command template: docs/aggregator.md (default: this project's)")
 	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports that it reads: conditions, healthreports or both")
 	return cmd
 }
@@ -63,7 +63,7 @@ Checks of what only this project's operator promises are not supported, each wit
 		`  kmsharness conform operator --command 'my-operator --kubeconfig {kubeconfig}' --patience 4
   kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
 	flags := cmd.Flags()
-	flags.StringVar(&f.sut.OperatorCommand, "command", "", "operator of kube-apiserver under test, as a command template with {kubeconfig}: docs/own-programs.md (default: this project's)")
+	flags.StringVar(&f.sut.OperatorCommand, "command", "", "operator of kube-apiserver under test, as a command template with {kubeconfig}: docs/operator.md (default: this project's)")
 	flags.IntVar(&f.sut.OperatorPatience, "patience", 1, patienceUsage)
 	return cmd
 }
