@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -104,15 +103,4 @@ func newHookCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&state, "state", "", "folder of the KMS")
 	return cmd
-}
-
-// removeSocket removes the socket file after the end. gRPC's listener has removed it already in most cases.
-func (r *Reference) removeSocket() error {
-	if !r.At.IsFile() {
-		return nil
-	}
-	if err := os.Remove(r.At.Address); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }

@@ -43,14 +43,15 @@ func (r *Reference) accepting(accept func(net.Conn) net.Conn) {
 }
 
 // readFirst reads the first bytes of a connection, which the connection that it returns reads again.
-func readFirst(c net.Conn, n int) (first []byte, again net.Conn) {
-	first = make([]byte, n)
-	read, err := io.ReadFull(c, first)
-	if err != nil {
-		_ = c.Close()
-		return nil, nil
+func readFirst(n int) func(net.Conn) net.Conn {
+	return func(c net.Conn) net.Conn {
+		first := make([]byte, n)
+		if _, err := io.ReadFull(c, first); err != nil {
+			_ = c.Close()
+			return nil
+		}
+		return replayed{c, io.MultiReader(bytes.NewReader(first), c)}
 	}
-	return first, replayed{c, io.MultiReader(bytes.NewReader(first[:read]), c)}
 }
 
 // replayed reads from another place than its connection.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +31,11 @@ func envelopeMutants() []Mutant {
 			Change: encryptKeyID(func(id string) string { return "local-" + id })},
 		{Name: "encrypt-key-id-flips", Mistake: "After ten Encrypts without a Status, Encrypt returns another key_id.", Caught: "KMS2-ENCRYPT-KEY-ID-STABLE", Change: encryptKeyIDFlips},
 		{Name: "annotation-one-label", Mistake: "The key of an annotation has no dot.", Caught: "KMS2-ENCRYPT-ANNOTATION-KEYS",
-			Change: onEncrypt(func(resp *kmsapi.EncryptResponse) {
+			Change: afterEncrypt(func(_ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 				resp.Annotations["version"] = []byte("1")
 			})},
 		{Name: "annotations-large", Mistake: "An annotation has a certificate chain of 33 KiB.", Caught: "KMS2-ENCRYPT-ANNOTATION-SIZE",
-			Change: onEncrypt(func(resp *kmsapi.EncryptResponse) {
+			Change: afterEncrypt(func(_ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 				resp.Annotations["chain.example.com"] = make([]byte, 33<<10)
 			})},
 		{Name: "annotation-shows-plaintext", Mistake: "An annotation for debugging has the plaintext in base64.", Caught: "KMS2-ENCRYPT-ANNOTATIONS-HIDE",
@@ -44,7 +46,13 @@ func envelopeMutants() []Mutant {
 			Change: beforeDecrypt(func(*kmsapi.DecryptRequest) error { return refuse("access denied") })},
 		{Name: "uid-bound", Mistake: "Decrypt demands the uid of Encrypt.", Caught: plugin.RoundTrip, Change: uidBound},
 		{Name: "zeros-trimmed", Mistake: "Decrypt removes four or more zeros from the end.", Caught: "KMS2-ENCRYPT-EDGE-BYTES", Change: zerosTrimmed},
-		{Name: "cached-by-prefix", Mistake: "Encrypt caches its answers by the first 16 bytes.", Caught: "KMS2-ENCRYPT-DISTINCT", Change: cachedByPrefix},
+		{Name: "cached-by-prefix", Mistake: "Encrypt caches its answers by the first 16 bytes.", Caught: "KMS2-ENCRYPT-DISTINCT",
+			Change: cachedBy(func(q *kmsapi.EncryptRequest) string {
+				if len(q.Plaintext) != plugin.SeedBytes {
+					return ""
+				}
+				return string(q.Plaintext[:16])
+			})},
 		{Name: "ciphertext-shows-plaintext", Mistake: "The plaintext follows its ciphertext.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-HIDES", Change: plaintextAppended},
 		{Name: "nonce-constant", Mistake: "Encrypt always uses the same nonce.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-KEYSTREAM",
 			Change: sealWith(func(_, _ []byte) []byte { return make([]byte, nonceBytes) })},
@@ -54,7 +62,8 @@ func envelopeMutants() []Mutant {
 		{Name: "key-of-connection", Mistake: "Each connection has a local key of its own.", Caught: "KMS2-DECRYPT-OTHER-CONNECTION", Change: keyOfConnection},
 		{Name: "forgets-local-keys", Mistake: "The local key of a ciphertext is forgotten after 199 further ones.", Caught: "KMS2-DECRYPT-LATER", Change: forgetsLocalKeys},
 		{Name: "status-renews-local-key", Mistake: "Status makes a new local key and forgets the old one.", Caught: "KMS2-DECRYPT-AFTER-STATUS", Change: statusRenewsKey},
-		{Name: "cached-by-uid", Mistake: "Encrypt repeats its answer for a uid that it has seen.", Caught: "KMS2-ENCRYPT-UID-REUSED", Change: cachedByUID},
+		{Name: "cached-by-uid", Mistake: "Encrypt repeats its answer for a uid that it has seen.", Caught: "KMS2-ENCRYPT-UID-REUSED",
+			Change: cachedBy((*kmsapi.EncryptRequest).GetUid)},
 		{Name: "zeros-replaced", Mistake: "Encrypt takes 32 zeros for a missing key, and makes one.", Caught: "KMS2-ENCRYPT-UNIFORM-BYTES",
 			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
 				if bytes.Equal(q.Plaintext, make([]byte, plugin.SeedBytes)) {
@@ -92,26 +101,26 @@ const ciphertextAnnotation = "ciphertext.reference.example.com"
 
 // ciphertextInAnnotation keeps the ciphertext in an annotation, and a constant in its place.
 func ciphertextInAnnotation(constant []byte) func(*Reference) {
-	return together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) {
+	return func(r *Reference) {
+		r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 			resp.Annotations[ciphertextAnnotation], resp.Ciphertext = resp.Ciphertext, constant
-		}),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+		})
+		r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
 			q.Ciphertext = q.Annotations[ciphertextAnnotation]
 			return nil
-		}),
-	)
+		})
+	}
 }
 
 // ciphertextPadded pads the ciphertext. Its last two bytes are its length before.
 func ciphertextPadded(size int) func(*Reference) {
-	return together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) {
+	return func(r *Reference) {
+		r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 			n := len(resp.Ciphertext)
 			resp.Ciphertext = append(resp.Ciphertext, make([]byte, max(0, size-2-n))...)
 			resp.Ciphertext = append(resp.Ciphertext, byte(n>>8), byte(n))
-		}),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+		})
+		r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
 			last := len(q.Ciphertext) - 2
 			if last < 0 {
 				return refuse("the ciphertext is too short")
@@ -120,13 +129,13 @@ func ciphertextPadded(size int) func(*Reference) {
 				q.Ciphertext = q.Ciphertext[:n]
 			}
 			return nil
-		}),
-	)
+		})
+	}
 }
 
 // encryptKeyID changes the key_id of Encrypt. Decrypt tries all keys.
 func encryptKeyID(f func(string) string) func(*Reference) {
-	return together(anyKey, onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = f(resp.KeyId) }))
+	return together(anyKey, afterEncrypt(func(_ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) { resp.KeyId = f(resp.KeyId) }))
 }
 
 func encryptKeyIDFlips(r *Reference) {
@@ -142,75 +151,72 @@ func encryptKeyIDFlips(r *Reference) {
 
 func uidBound(r *Reference) {
 	var uids memory[string]
-	together(
-		afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) { uids.set(resp.Ciphertext, q.Uid) }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-			if uid, ok := uids.get(q.Ciphertext); ok && uid != q.Uid {
-				return refuse("the uid is not that of Encrypt")
-			}
-			return nil
-		}),
-	)(r)
+	r.Encrypt.after(func(_ context.Context, q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		uids.set(resp.Ciphertext, q.Uid)
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+		if uid, ok := uids.get(q.Ciphertext); ok && uid != q.Uid {
+			return refuse("the uid is not that of Encrypt")
+		}
+		return nil
+	})
 }
 
 func zerosTrimmed(r *Reference) {
-	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-		resp, err := next(ctx, q)
-		if err == nil && bytes.HasSuffix(resp.Plaintext, make([]byte, 4)) {
+	r.Decrypt.after(func(_ context.Context, _ *kmsapi.DecryptRequest, resp *kmsapi.DecryptResponse) {
+		if bytes.HasSuffix(resp.Plaintext, make([]byte, 4)) {
 			resp.Plaintext = bytes.TrimRight(resp.Plaintext, "\x00")
 		}
-		return resp, err
-	})(r)
+	})
 }
 
-func cachedByPrefix(r *Reference) {
-	var answers memory[*kmsapi.EncryptResponse]
-	aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-		if len(q.Plaintext) != plugin.SeedBytes {
-			return next(ctx, q)
-		}
-		if resp, ok := answers.get(q.Plaintext[:16]); ok {
-			return resp, nil
-		}
-		resp, err := next(ctx, q)
-		if err == nil {
-			answers.set(q.Plaintext[:16], resp)
-		}
-		return resp, err
-	})(r)
+// cachedBy makes Encrypt repeat its answer to requests with the same name; empty: none.
+func cachedBy(name func(*kmsapi.EncryptRequest) string) func(*Reference) {
+	return func(r *Reference) {
+		var answers memory[*kmsapi.EncryptResponse]
+		r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+			key := []byte(name(q))
+			if resp, ok := answers.get(key); ok && len(key) > 0 {
+				return resp, nil
+			}
+			resp, err := next(ctx, q)
+			if err == nil {
+				answers.set(key, resp)
+			}
+			return resp, err
+		})
+	}
 }
 
 func plaintextAppended(r *Reference) {
-	together(
-		afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
-			resp.Ciphertext = append(resp.Ciphertext, q.Plaintext...)
-		}),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-			const overhead = nonceBytes + 16
-			n := len(q.Ciphertext) - overhead
-			if n < 0 || n%2 != 0 {
-				return refuse("the ciphertext has an impossible length")
-			}
-			q.Ciphertext = q.Ciphertext[:overhead+n/2]
-			return nil
-		}),
-	)(r)
+	r.Encrypt.after(func(_ context.Context, q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		resp.Ciphertext = append(resp.Ciphertext, q.Plaintext...)
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+		const overhead = nonceBytes + 16
+		n := len(q.Ciphertext) - overhead
+		if n < 0 || n%2 != 0 {
+			return refuse("the ciphertext has an impossible length")
+		}
+		q.Ciphertext = q.Ciphertext[:overhead+n/2]
+		return nil
+	})
 }
 
 func cachedWithNewNonce(r *Reference) {
 	var bodies memory[[]byte]
-	afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+	r.Encrypt.after(func(_ context.Context, q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 		if body, ok := bodies.get(q.Plaintext); ok {
 			resp.Ciphertext = append(resp.Ciphertext[:nonceBytes:nonceBytes], body...)
 			return
 		}
 		bodies.set(q.Plaintext, resp.Ciphertext[nonceBytes:])
-	})(r)
+	})
 }
 
 func decryptOnce(r *Reference) {
 	var seen memory[bool]
-	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
 		if _, ok := seen.get(q.Ciphertext); ok {
 			return nil, refuse("the ciphertext was decrypted before")
 		}
@@ -219,95 +225,69 @@ func decryptOnce(r *Reference) {
 			seen.set(q.Ciphertext, true)
 		}
 		return resp, err
-	})(r)
+	})
 }
 
 // decryptAscending counts on from the time, so that the ciphertexts of a former run are older.
 func decryptAscending(r *Reference) {
 	var count, last atomic.Uint64
 	count.Store(uint64(time.Now().UnixNano()))
-	together(
-		sealWith(func(_, _ []byte) []byte { return counted(count.Add(1)) }),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-			resp, err := next(ctx, q)
-			if err != nil {
-				return nil, err
+	sealWith(func(_, _ []byte) []byte { return counted(count.Add(1)) })(r)
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
+		resp, err := next(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for n := sequence(q.Ciphertext[:nonceBytes]); ; {
+			before := last.Load()
+			if n < before {
+				return nil, refuse("the ciphertext is older than the last one")
 			}
-			for n := sequence(q.Ciphertext[:nonceBytes]); ; {
-				before := last.Load()
-				if n < before {
-					return nil, refuse("the ciphertext is older than the last one")
-				}
-				if last.CompareAndSwap(before, n) {
-					return resp, nil
-				}
+			if last.CompareAndSwap(before, n) {
+				return resp, nil
 			}
-		}),
-	)(r)
+		}
+	})
 }
 
 func keyOfConnection(r *Reference) {
 	var owners memory[any]
 	r.Options = append(r.Options, grpc.StatsHandler(&connNumber{}))
-	together(
-		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-			resp, err := next(ctx, q)
-			if err == nil {
-				owners.set(resp.Ciphertext, ctx.Value(connKey{}))
-			}
-			return resp, err
-		}),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-			if owner, ok := owners.get(q.Ciphertext); ok && owner != ctx.Value(connKey{}) {
-				return nil, refuse("the connection has no such key")
-			}
-			return next(ctx, q)
-		}),
-	)(r)
+	r.Encrypt.after(func(ctx context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		owners.set(resp.Ciphertext, ctx.Value(connKey{}))
+	})
+	r.Decrypt.before(func(ctx context.Context, q *kmsapi.DecryptRequest) error {
+		if owner, ok := owners.get(q.Ciphertext); ok && owner != ctx.Value(connKey{}) {
+			return refuse("the connection has no such key")
+		}
+		return nil
+	})
 }
 
 func forgetsLocalKeys(r *Reference) {
 	const kept = 199
-	var made memory[int64]
 	var count atomic.Int64
-	together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) { made.set(resp.Ciphertext, count.Add(1)) }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-			if n, ok := made.get(q.Ciphertext); ok && count.Load()-n > kept {
-				return refuse("the local key is gone")
-			}
-			return nil
-		}),
-	)(r)
+	r.localKeys(func() int64 { return count.Add(1) }, func(made int64) bool { return count.Load()-made > kept })
 }
 
 func statusRenewsKey(r *Reference) {
-	var made memory[int64]
 	var epoch atomic.Int64
 	onStatus(func(int, *kmsapi.StatusResponse) { epoch.Add(1) })(r)
-	together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) { made.set(resp.Ciphertext, epoch.Load()) }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-			if n, ok := made.get(q.Ciphertext); ok && n != epoch.Load() {
-				return refuse("the local key is gone")
-			}
-			return nil
-		}),
-	)(r)
+	r.localKeys(epoch.Load, func(made int64) bool { return made != epoch.Load() })
 }
 
-func cachedByUID(r *Reference) {
-	var answers memory[*kmsapi.EncryptResponse]
-	aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-		if resp, ok := answers.get([]byte(q.Uid)); ok && q.Uid != "" {
-			return resp, nil
+// localKeys numbers ciphertexts, and makes Decrypt refuse those whose local key is gone by its number.
+func (r *Reference) localKeys(number func() int64, gone func(int64) bool) {
+	var made memory[int64]
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		made.set(resp.Ciphertext, number())
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+		if n, ok := made.get(q.Ciphertext); ok && gone(n) {
+			return refuse("the local key is gone")
 		}
-		resp, err := next(ctx, q)
-		if err == nil {
-			answers.set([]byte(q.Uid), resp)
-		}
-		return resp, err
-	})(r)
+		return nil
+	})
 }
 
 func cutTo(n int) func(*Reference) {
@@ -316,3 +296,47 @@ func cutTo(n int) func(*Reference) {
 		return nil
 	})
 }
+
+// sealWith makes Encrypt use the nonces of a function, which gets the plaintext and the key.
+func sealWith(nonce func(plaintext, key []byte) []byte) func(*Reference) {
+	return func(r *Reference) {
+		r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+			resp, err := next(ctx, q)
+			return r.reseal(resp, err, func(key []byte) []byte {
+				n := nonce(q.Plaintext, key)
+				return gcm(key).Seal(n, n, q.Plaintext, nil)
+			})
+		})
+	}
+}
+
+// reseal puts into an answer what ciphertext returns for the key of the answer.
+func (r *Reference) reseal(resp *kmsapi.EncryptResponse, err error, ciphertext func(key []byte) []byte) (*kmsapi.EncryptResponse, error) {
+	if err != nil {
+		return nil, err
+	}
+	key, err := r.keyOf(resp.KeyId)
+	if err != nil {
+		return nil, err
+	}
+	resp.Ciphertext = ciphertext(key)
+	return resp, nil
+}
+
+// counted puts a counter at the end of a nonce. sequence reads it.
+func counted(n uint64) []byte { return binary.BigEndian.AppendUint64(make([]byte, nonceBytes-8), n) }
+
+func sequence(nonce []byte) uint64 { return binary.BigEndian.Uint64(nonce[nonceBytes-8:]) }
+
+// memory is a map for the calls of a mutant, which may be concurrent.
+type memory[V any] struct{ m sync.Map }
+
+func (m *memory[V]) get(key []byte) (v V, ok bool) {
+	stored, ok := m.m.Load(string(key))
+	if ok {
+		v = stored.(V)
+	}
+	return v, ok
+}
+
+func (m *memory[V]) set(key []byte, v V) { m.m.Store(string(key), v) }

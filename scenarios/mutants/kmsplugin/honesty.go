@@ -2,7 +2,6 @@ package kmsplugin
 
 import (
 	"context"
-	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,9 +18,12 @@ func honestyMutants() []Mutant {
 	for _, mode := range []string{plugin.ModeFail, plugin.ModeHang, plugin.ModeRefuse, plugin.ModeLoseKey} {
 		id := "KMS2-HONESTY-" + strings.ToUpper(mode) + "-"
 		all = append(all,
-			Mutant{Name: "ok-while-kms-" + mode, Mistake: "healthz is ok while the KMS is in the mode " + mode + ".", Caught: id + "VISIBLE", Change: hides(mode)},
-			Mutant{Name: "status-hangs-while-kms-" + mode, Mistake: "Status waits for the KMS while it is in the mode " + mode + ".", Caught: id + "STATUS-IN-TIME", Change: hangsIn(mode)},
-			Mutant{Name: "key-id-changes-while-kms-" + mode, Mistake: "The key_id is \"unknown\" while the KMS is in the mode " + mode + ".", Caught: id + "KEY-ID", Change: unknownIn(mode)},
+			Mutant{Name: "ok-while-kms-" + mode, Mistake: "healthz is ok while the KMS is in the mode " + mode + ".", Caught: id + "VISIBLE",
+				Change: statusIn(mode, func(_ context.Context, resp *kmsapi.StatusResponse) { resp.Healthz = "ok" })},
+			Mutant{Name: "status-hangs-while-kms-" + mode, Mistake: "Status waits for the KMS while it is in the mode " + mode + ".", Caught: id + "STATUS-IN-TIME",
+				Change: statusIn(mode, func(ctx context.Context, _ *kmsapi.StatusResponse) { <-ctx.Done() })},
+			Mutant{Name: "key-id-changes-while-kms-" + mode, Mistake: "The key_id is \"unknown\" while the KMS is in the mode " + mode + ".", Caught: id + "KEY-ID",
+				Change: statusIn(mode, func(_ context.Context, resp *kmsapi.StatusResponse) { resp.KeyId = "unknown" })},
 			Mutant{Name: "late-recovery-from-kms-" + mode, Mistake: "The plugin stays unhealthy for long after the mode " + mode + ".", Caught: id + "RECOVERS", Change: remembers(mode)},
 		)
 	}
@@ -34,35 +36,14 @@ func honestyMutants() []Mutant {
 	)
 }
 
-func hides(mode string) func(*Reference) {
+// statusIn changes the answers of Status while the KMS is in a mode.
+func statusIn(mode string, change func(context.Context, *kmsapi.StatusResponse)) func(*Reference) {
 	return func(r *Reference) {
-		onStatus(func(_ int, resp *kmsapi.StatusResponse) {
+		r.Status.after(func(ctx context.Context, _ *kmsapi.StatusRequest, resp *kmsapi.StatusResponse) {
 			if r.KMS.Mode() == mode {
-				resp.Healthz = "ok"
+				change(ctx, resp)
 			}
-		})(r)
-	}
-}
-
-func hangsIn(mode string) func(*Reference) {
-	return func(r *Reference) {
-		next := r.Status
-		r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-			if r.KMS.Mode() == mode {
-				<-ctx.Done()
-			}
-			return next(ctx, q)
-		}
-	}
-}
-
-func unknownIn(mode string) func(*Reference) {
-	return func(r *Reference) {
-		onStatus(func(_ int, resp *kmsapi.StatusResponse) {
-			if r.KMS.Mode() == mode {
-				resp.KeyId = "unknown"
-			}
-		})(r)
+		})
 	}
 }
 
@@ -86,32 +67,27 @@ func remembers(mode string) func(*Reference) {
 				resp.Healthz = "the connection to the KMS is in back-off"
 			}
 		})(r)
-		next := r.Encrypt
-		r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+		beforeEncrypt(func(*kmsapi.EncryptRequest) error {
 			look()
-			return next(ctx, q)
-		}
+			return nil
+		})(r)
 	}
 }
 
 func encryptsWithoutKMS(r *Reference) {
-	next := r.Encrypt
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
 		resp, err := next(ctx, q)
 		if err == nil || r.KMS.Mode() != plugin.ModeFail {
 			return resp, err
 		}
-		keys, keysErr := r.KMS.Keys()
-		own := make([]byte, keyBytes+nonceBytes)
-		if _, randErr := rand.Read(own); randErr != nil || keysErr != nil {
+		keys, err := r.KMS.Keys()
+		if err != nil {
 			return nil, err
 		}
-		nonce := own[keyBytes:]
 		return &kmsapi.EncryptResponse{
-			Ciphertext: gcm(own[:keyBytes]).Seal(nonce, nonce, q.Plaintext, nil), KeyId: KeyID(keys[len(keys)-1]),
-			Annotations: map[string][]byte{annotation: []byte("1")},
+			Ciphertext: seal(random(keyBytes), q.Plaintext, nil), KeyId: KeyID(newest(keys)), Annotations: map[string][]byte{annotation: []byte("1")},
 		}, nil
-	}
+	})
 }
 
 func endsWithoutKMS(r *Reference) {
@@ -145,13 +121,10 @@ func forgetsAtAFailure(r *Reference) {
 }
 
 func asksTheKMS(r *Reference) {
-	next := r.Status
-	r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-		if r.KMS.Mode() == ModeSlow {
-			if err := r.KMS.Use(ctx); err != nil {
-				return nil, err
-			}
+	r.Status.before(func(ctx context.Context, _ *kmsapi.StatusRequest) error {
+		if r.KMS.Mode() != ModeSlow {
+			return nil
 		}
-		return next(ctx, q)
-	}
+		return r.KMS.Use(ctx)
+	})
 }

@@ -3,12 +3,10 @@ package kmsplugin
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"net"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -25,7 +23,7 @@ func hostileMutants() []Mutant {
 		{Name: "unencrypted-accepted", Mistake: "Decrypt returns what it cannot decrypt, as data that was never encrypted.", Caught: "KMS2-HOSTILE-GARBAGE",
 			Change: unencryptedAccepted},
 		{Name: "empty-decrypted", Mistake: "Decrypt takes an empty ciphertext for an empty plaintext.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY",
-			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return len(q.Ciphertext) == 0 }, func(*kmsapi.DecryptRequest) []byte { return nil })},
+			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return len(q.Ciphertext) == 0 }, nothing)},
 		{Name: "blocks-uncounted", Mistake: "Blocks of 16 bytes are encrypted one by one. Missing ones are not noticed.", Caught: "KMS2-HOSTILE-CIPHERTEXT-TRUNCATED",
 			Change: blocks(func(int, int) []byte { return nil })},
 		{Name: "blocks-unbound", Mistake: "Blocks of 16 bytes are encrypted one by one. Those of another plaintext are not noticed.", Caught: "KMS2-HOSTILE-CIPHERTEXT-SPLICED",
@@ -34,12 +32,7 @@ func hostileMutants() []Mutant {
 		{Name: "mask-in-ciphertext", Mistake: "A mask before the ciphertext is not authenticated.", Caught: "KMS2-HOSTILE-CIPHERTEXT-FLIPPED", Change: maskInCiphertext},
 		{Name: "unknown-key-empty", Mistake: "Decrypt ignores the error for a key_id that it does not know.", Caught: "KMS2-HOSTILE-KEY-ID-UNKNOWN", Change: unknownKeyEmpty},
 		{Name: "no-key-identity", Mistake: "Decrypt without a key_id returns the ciphertext.", Caught: "KMS2-HOSTILE-KEY-ID-MISSING",
-			Change: aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-				if q.KeyId == "" {
-					return &kmsapi.DecryptResponse{Plaintext: q.Ciphertext}, nil
-				}
-				return next(ctx, q)
-			})},
+			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" }, (*kmsapi.DecryptRequest).GetCiphertext)},
 		{Name: "key-id-in-array", Mistake: "Decrypt copies the key_id to an array of 1 KiB.", Caught: "KMS2-HOSTILE-KEY-ID-HUGE",
 			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
 				var array [1024]byte
@@ -134,163 +127,126 @@ func hostileMutants() []Mutant {
 				return message, nil
 			})},
 		{Name: "nothing-decrypted", Mistake: "Decrypt of a request without any field succeeds.", Caught: "KMS2-PROTO-EMPTY",
-			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" && len(q.Ciphertext) == 0 }, func(*kmsapi.DecryptRequest) []byte { return nil })},
+			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" && len(q.Ciphertext) == 0 }, nothing)},
 		{Name: "locks-out", Mistake: "After 190 failures in a row, Decrypt refuses everything until the next Status.", Caught: "KMS2-HOSTILE-KEEPS-SERVING", Change: locksOut},
 	}
 }
 
 func emptyBreaksStatus(r *Reference) {
 	var broken atomic.Bool
-	statusOf := r.Status
-	r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+	r.Status.before(func(context.Context, *kmsapi.StatusRequest) error {
 		if broken.Load() {
-			return nil, status.Error(codes.Internal, "the session is corrupt")
+			return status.Error(codes.Internal, "the session is corrupt")
 		}
-		return statusOf(ctx, q)
-	}
-	beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+		return nil
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
 		if len(q.Ciphertext) == 0 {
 			broken.Store(true)
 		}
 		return nil
-	})(r)
+	})
 }
 
 // onFailure makes Decrypt succeed where the correct one fails, for some requests.
 func onFailure(applies func(*kmsapi.DecryptRequest) bool, plaintext func(*kmsapi.DecryptRequest) []byte) func(*Reference) {
-	return aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-		resp, err := next(ctx, q)
-		if err != nil && applies(q) {
-			return &kmsapi.DecryptResponse{Plaintext: plaintext(q)}, nil
-		}
-		return resp, err
-	})
+	return func(r *Reference) {
+		r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
+			resp, err := next(ctx, q)
+			if err != nil && applies(q) {
+				return &kmsapi.DecryptResponse{Plaintext: plaintext(q)}, nil
+			}
+			return resp, err
+		})
+	}
 }
+
+// nothing is an empty plaintext for onFailure.
+func nothing(*kmsapi.DecryptRequest) []byte { return nil }
 
 func unencryptedAccepted(r *Reference) {
 	onFailure(func(q *kmsapi.DecryptRequest) bool {
 		_, err := r.keyOf(q.KeyId)
 		return err == nil && string(q.Annotations[annotation]) == "1" && len(q.Ciphertext) > 0
-	}, func(q *kmsapi.DecryptRequest) []byte { return q.Ciphertext })(r)
+	}, (*kmsapi.DecryptRequest).GetCiphertext)(r)
 }
 
 // failureCloses closes the connections under gRPC.
 func failureCloses(r *Reference) {
-	t := &trackingListener{}
-	listen := r.Listen
-	r.Listen = func() (l net.Listener, err error) {
-		t.Listener, err = listen()
-		return t, err
-	}
-	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+	var conns kept[net.Conn]
+	r.accepting(func(c net.Conn) net.Conn {
+		conns.add(c)
+		return c
+	})
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
 		resp, err := next(ctx, q)
 		if err != nil {
-			t.closeAll()
+			for _, c := range conns.take() {
+				_ = c.Close()
+			}
 		}
 		return resp, err
-	})(r)
-}
-
-type trackingListener struct {
-	net.Listener
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-func (t *trackingListener) Accept() (net.Conn, error) {
-	c, err := t.Listener.Accept()
-	if err == nil {
-		t.mu.Lock()
-		t.conns = append(t.conns, c)
-		t.mu.Unlock()
-	}
-	return c, err
-}
-
-func (t *trackingListener) closeAll() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, c := range t.conns {
-		_ = c.Close()
-	}
-	t.conns = nil
+	})
 }
 
 // blocks makes Encrypt seal each 16 bytes by themselves, with what bound returns for block i of n.
 func blocks(bound func(i, n int) []byte) func(*Reference) {
 	const size, sealed = 16, nonceBytes + 16 + 16
 	return func(r *Reference) {
-		together(
-			aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-				if len(q.Plaintext) == 0 || len(q.Plaintext) > MaxPlaintext {
-					return nil, refuse("1 to 996 bytes are encrypted")
+		r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+			if len(q.Plaintext) == 0 {
+				return nil, refuse("1 to 996 bytes are encrypted")
+			}
+			resp, err := next(ctx, q)
+			return r.reseal(resp, err, func(key []byte) (ciphertext []byte) {
+				parts := slices.Collect(slices.Chunk(q.Plaintext, size))
+				for i, part := range parts {
+					ciphertext = append(ciphertext, seal(key, part, bound(i, len(parts)))...)
 				}
-				resp, err := next(ctx, q)
+				return ciphertext
+			})
+		})
+		r.Decrypt.around(func(_ context.Context, q *kmsapi.DecryptRequest, _ decryptMethod) (*kmsapi.DecryptResponse, error) {
+			key, err := r.keyOf(q.KeyId)
+			if err != nil {
+				return nil, err
+			}
+			if len(q.Ciphertext) == 0 {
+				return nil, refuse("the ciphertext is empty")
+			}
+			resp, parts := &kmsapi.DecryptResponse{}, slices.Collect(slices.Chunk(q.Ciphertext, sealed))
+			for i, part := range parts {
+				plaintext, err := open(key, part, bound(i, len(parts)))
 				if err != nil {
 					return nil, err
 				}
-				key, err := r.keyOf(resp.KeyId)
-				if err != nil {
-					return nil, err
-				}
-				resp.Ciphertext = nil
-				n := (len(q.Plaintext) + size - 1) / size
-				for i := range n {
-					nonce := make([]byte, nonceBytes)
-					_, _ = rand.Read(nonce)
-					block := q.Plaintext[i*size : min((i+1)*size, len(q.Plaintext))]
-					resp.Ciphertext = append(resp.Ciphertext, gcm(key).Seal(nonce, nonce, block, bound(i, n))...)
-				}
-				return resp, nil
-			}),
-			aroundDecrypt(func(_ context.Context, q *kmsapi.DecryptRequest, _ decryptFunc) (*kmsapi.DecryptResponse, error) {
-				key, err := r.keyOf(q.KeyId)
-				if err != nil {
-					return nil, err
-				}
-				if len(q.Ciphertext) == 0 {
-					return nil, refuse("the ciphertext is empty")
-				}
-				resp, n := &kmsapi.DecryptResponse{}, (len(q.Ciphertext)+sealed-1)/sealed
-				for i := range n {
-					block := q.Ciphertext[i*sealed : min((i+1)*sealed, len(q.Ciphertext))]
-					if len(block) < nonceBytes {
-						return nil, refuse("the last block is too short")
-					}
-					plaintext, err := gcm(key).Open(nil, block[:nonceBytes], block[nonceBytes:], bound(i, n))
-					if err != nil {
-						return nil, refuse("a block is not authentic")
-					}
-					resp.Plaintext = append(resp.Plaintext, plaintext...)
-				}
-				return resp, nil
-			}),
-		)(r)
+				resp.Plaintext = append(resp.Plaintext, plaintext...)
+			}
+			return resp, nil
+		})
 	}
 }
 
 func restReturned(r *Reference) {
-	together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) {
-			n := len(resp.Ciphertext)
-			resp.Ciphertext = append([]byte{byte(n >> 8), byte(n)}, resp.Ciphertext...)
-		}),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-			if len(q.Ciphertext) < 2 {
-				return nil, refuse("the ciphertext is too short")
-			}
-			n, rest := int(q.Ciphertext[0])<<8+int(q.Ciphertext[1]), q.Ciphertext[2:]
-			if n > len(rest) {
-				return nil, refuse("the ciphertext is too short")
-			}
-			q.Ciphertext, rest = rest[:n], rest[n:]
-			resp, err := next(ctx, q)
-			if err == nil {
-				resp.Plaintext = append(resp.Plaintext, rest...)
-			}
-			return resp, err
-		}),
-	)(r)
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		n := len(resp.Ciphertext)
+		resp.Ciphertext = append([]byte{byte(n >> 8), byte(n)}, resp.Ciphertext...)
+	})
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
+		if len(q.Ciphertext) < 2 {
+			return nil, refuse("the ciphertext is too short")
+		}
+		n, rest := int(q.Ciphertext[0])<<8+int(q.Ciphertext[1]), q.Ciphertext[2:]
+		if n > len(rest) {
+			return nil, refuse("the ciphertext is too short")
+		}
+		q.Ciphertext, rest = rest[:n], rest[n:]
+		resp, err := next(ctx, q)
+		if err == nil {
+			resp.Plaintext = append(resp.Plaintext, rest...)
+		}
+		return resp, err
+	})
 }
 
 // maskBytes is the length of a mask, which repeats itself.
@@ -303,18 +259,17 @@ func masked(put func(*kmsapi.EncryptResponse, []byte) error, take func(*kmsapi.D
 			subtle.XORBytes(part, part, mask)
 		}
 	}
-	return together(
-		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-			mask := make([]byte, maskBytes)
-			_, _ = rand.Read(mask)
+	return func(r *Reference) {
+		r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+			mask := random(maskBytes)
 			apply(q.Plaintext, mask)
 			resp, err := next(ctx, q)
 			if err != nil {
 				return nil, err
 			}
 			return resp, put(resp, mask)
-		}),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+		})
+		r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
 			mask, err := take(q)
 			if err != nil {
 				return nil, err
@@ -324,8 +279,8 @@ func masked(put func(*kmsapi.EncryptResponse, []byte) error, take func(*kmsapi.D
 				apply(resp.Plaintext, mask)
 			}
 			return resp, err
-		}),
-	)
+		})
+	}
 }
 
 func maskInCiphertext(r *Reference) {
@@ -353,9 +308,7 @@ func maskInAnnotation(encrypted bool) func(*Reference) {
 				if err != nil {
 					return err
 				}
-				nonce := make([]byte, nonceBytes)
-				_, _ = rand.Read(nonce)
-				mask = gcm(key).Seal(nonce, nonce, mask, nil)
+				mask = seal(key, mask, nil)
 			}
 			resp.Annotations[maskAnnotation] = mask
 			return nil
@@ -366,8 +319,8 @@ func maskInAnnotation(encrypted bool) func(*Reference) {
 				if err != nil {
 					return nil, err
 				}
-				if mask, err = gcm(key).Open(nil, mask[:nonceBytes], mask[nonceBytes:], nil); err != nil {
-					return nil, refuse("the mask is not authentic")
+				if mask, err = open(key, mask, nil); err != nil {
+					return nil, err
 				}
 			}
 			if len(mask) != maskBytes {
@@ -379,43 +332,31 @@ func maskInAnnotation(encrypted bool) func(*Reference) {
 }
 
 func unknownKeyEmpty(r *Reference) {
-	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-		if _, err := r.keyOf(q.KeyId); err != nil && q.KeyId != "" && len(q.Ciphertext) > 0 {
-			return &kmsapi.DecryptResponse{}, nil
-		}
-		return next(ctx, q)
-	})(r)
+	onFailure(func(q *kmsapi.DecryptRequest) bool {
+		_, err := r.keyOf(q.KeyId)
+		return err != nil && q.KeyId != "" && len(q.Ciphertext) > 0
+	}, nothing)(r)
 }
 
-// firstFields removes all but the first of equal fields, except annotations.
+// firstFields removes all but the first of equal fields, except annotations. The parser finds what is wrong with the rest.
 func firstFields(message []byte) ([]byte, error) {
 	var seen []protowire.Number
 	var first []byte
-	list := fields(message)
-	for _, f := range list {
+	rest := message
+	for _, f := range fields(message) {
 		if f.number == 4 || !slices.Contains(seen, f.number) {
 			first = append(first, f.whole...)
 		}
-		seen = append(seen, f.number)
+		seen, rest = append(seen, f.number), rest[len(f.whole):]
 	}
-	if n := length(list); n < len(message) {
-		first = append(first, message[n:]...) // the parser finds what is wrong with it
-	}
-	return first, nil
-}
-
-func length(list []wireField) (n int) {
-	for _, f := range list {
-		n += len(f.whole)
-	}
-	return n
+	return append(first, rest...), nil
 }
 
 func locksOut(r *Reference) {
 	const limit = 190
 	var failures atomic.Int64
 	onStatus(func(int, *kmsapi.StatusResponse) { failures.Store(0) })(r)
-	aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
 		if failures.Load() >= limit {
 			return nil, refuse("locked after too many failures")
 		}
@@ -426,5 +367,5 @@ func locksOut(r *Reference) {
 			failures.Store(0)
 		}
 		return resp, err
-	})(r)
+	})
 }

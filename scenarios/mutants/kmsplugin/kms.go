@@ -2,12 +2,12 @@ package kmsplugin
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,32 +48,24 @@ func OpenKMS(dir string) (*KMS, error) {
 
 // Rotate adds a KEK, which is used from now on.
 func (k *KMS) Rotate() error {
-	key := make([]byte, keyBytes)
-	if _, err := rand.Read(key); err != nil {
-		return err
-	}
 	f, err := os.OpenFile(filepath.Join(k.dir, keysFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("rotate the KEK: %w", err)
 	}
-	_, err = f.Write(key)
+	_, err = f.Write(random(keyBytes))
 	return errors.Join(err, f.Close())
 }
 
-// Keys returns the KEKs, the one in use last.
+// Keys returns the KEKs, the one in use last. An error is a gRPC status.
 func (k *KMS) Keys() ([][]byte, error) {
 	data, err := os.ReadFile(filepath.Join(k.dir, keysFile))
 	if err != nil {
-		return nil, fmt.Errorf("read the KEKs: %w", err)
+		return nil, status.Errorf(codes.Internal, "read the KEKs: %v", err)
 	}
 	if len(data) == 0 || len(data)%keyBytes != 0 {
-		return nil, fmt.Errorf("the KEKs have %d bytes: expected a multiple of %d", len(data), keyBytes)
+		return nil, status.Errorf(codes.Internal, "the KEKs have %d bytes: expected a multiple of %d", len(data), keyBytes)
 	}
-	var keys [][]byte
-	for ; len(data) > 0; data = data[keyBytes:] {
-		keys = append(keys, data[:keyBytes])
-	}
-	return keys, nil
+	return slices.Collect(slices.Chunk(data, keyBytes)), nil
 }
 
 // SetMode makes the KMS fail in a mode of package plugin, or slow. "restore" makes it work.
@@ -112,14 +104,10 @@ func (k *KMS) Use(ctx context.Context) error {
 		<-ctx.Done()
 		return status.FromContextError(ctx.Err()).Err()
 	case ModeSlow:
-		timer := time.NewTimer(slowBy)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil
-		case <-ctx.Done():
+		if waitFor(ctx, slowBy); ctx.Err() != nil {
 			return status.FromContextError(ctx.Err()).Err()
 		}
+		return nil
 	}
 	return k.Problem()
 }

@@ -4,16 +4,13 @@ import (
 	"context"
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,176 +20,45 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
-func lifecycleMutants() []Mutant { return slices.Concat(startMutants(), stopMutants(), stateMutants()) }
-
-func startMutants() []Mutant {
+func lifecycleMutants() []Mutant {
 	return []Mutant{
-		{
-			Name: "socket-left-behind", Mistake: "The socket file is removed neither at the end nor at the start.", Caught: "KMS2-LIFECYCLE-RESTART-AFTER-SIGTERM",
-			Change: func(r *Reference) {
-				r.Listen = func() (net.Listener, error) {
-					l, err := net.Listen(r.At.Network, r.At.Address)
-					if u, ok := l.(*net.UnixListener); ok {
-						u.SetUnlinkOnClose(false)
-					}
-					return l, err
-				}
-				r.Stop = func(s *grpc.Server, _ net.Listener) {
-					s.Stop()
-					os.Exit(0) // without the removal
-				}
-			},
-		},
-		{
-			Name: "stale-socket-kept", Mistake: "The socket file is removed at the end only.", Caught: "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL",
-			Change: keepsStaleSocket,
-		},
-		{
-			Name: "listens-too-early", Mistake: "Calls are accepted half a second before they can be served.", Caught: "KMS2-LIFECYCLE-WAITING-CALL",
+		{Name: "socket-left-behind", Mistake: "The socket file is removed neither at the end nor at the start.", Caught: "KMS2-LIFECYCLE-RESTART-AFTER-SIGTERM", Change: leavesSocket},
+		{Name: "stale-socket-kept", Mistake: "The socket file is removed at the end only.", Caught: "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL", Change: keepsStaleSocket},
+		{Name: "listens-too-early", Mistake: "Calls are accepted half a second before they can be served.", Caught: "KMS2-LIFECYCLE-WAITING-CALL",
 			Change: func(r *Reference) {
 				ready := time.Now().Add(500 * time.Millisecond)
-				next := r.Encrypt
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+				r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error {
 					if time.Now().Before(ready) {
-						return nil, status.Error(codes.FailedPrecondition, "the plugin is starting")
+						return status.Error(codes.FailedPrecondition, "the plugin is starting")
 					}
-					return next(ctx, q)
-				}
-			},
-		},
-		{
-			Name: "starts-counted", Mistake: "The sixth start in a row without an Encrypt fails.", Caught: "KMS2-LIFECYCLE-TEN-RESTARTS",
-			Change: func(r *Reference) {
-				file := filepath.Join(r.KMS.dir, "starts")
-				listen, next := r.Listen, r.Encrypt
-				r.Listen = func() (net.Listener, error) {
-					text, _ := os.ReadFile(file)
-					starts, _ := strconv.Atoi(string(text)) // 0 if there is no file
-					if starts >= 6 {
-						return nil, errors.New("started too often")
-					}
-					if err := os.WriteFile(file, []byte(strconv.Itoa(starts+1)), 0o600); err != nil {
-						return nil, err
-					}
-					return listen()
-				}
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-					if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-						return nil, err
-					}
-					return next(ctx, q)
-				}
-			},
-		},
+					return nil
+				})
+			}},
+		{Name: "starts-counted", Mistake: "The sixth start in a row without an Encrypt fails.", Caught: "KMS2-LIFECYCLE-TEN-RESTARTS", Change: countsStarts},
+		{Name: "sigterm-ignored", Mistake: "SIGTERM has no effect.", Caught: "KMS2-LIFECYCLE-STOPS",
+			Change: func(r *Reference) { r.Stop = func(*grpc.Server, net.Listener) { select {} } }},
+		{Name: "stop-waits-for-clients", Mistake: "A stop waits for the HTTP/2 preface of each connection, by default for two minutes.", Caught: "KMS2-LIFECYCLE-STOPS-WITH-IDLE-CONNECTION",
+			Change: func(r *Reference) { r.Options = nil }},
+		{Name: "calls-hang-at-stop", Mistake: "After SIGTERM the calls in flight are neither answered nor ended for some seconds.", Caught: "KMS2-LIFECYCLE-CALL-AT-STOP", Change: hangsAtStop},
+		{Name: "key-id-of-process", Mistake: "The key_id has the id of the process.", Caught: "KMS2-LIFECYCLE-KEY-ID-AFTER-RESTART",
+			Change: func(r *Reference) { r.suffixKeyID(func(context.Context) string { return fmt.Sprint(os.Getpid()) }) }},
+		{Name: "key-in-memory", Mistake: "The local KEK is in memory only.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGTERM", Change: func(r *Reference) { r.localKey(random(keyBytes)) }},
+		{Name: "key-saved-at-stop", Mistake: "The local KEK is written to a file when the plugin stops.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGKILL", Change: savesKeyAtStop},
+		{Name: "lock-left-behind", Mistake: "A kill in the middle of an Encrypt leaves a lock that the next process respects.", Caught: "KMS2-LIFECYCLE-KILLED-IN-MID-CALL", Change: leavesLock},
 	}
 }
 
-// stopMutants are wrong about SIGTERM.
-func stopMutants() []Mutant {
-	return []Mutant{
-		{
-			Name: "sigterm-ignored", Mistake: "SIGTERM has no effect.", Caught: "KMS2-LIFECYCLE-STOPS",
-			Change: func(r *Reference) { r.Stop = func(*grpc.Server, net.Listener) { select {} } },
-		},
-		{
-			Name: "stop-waits-for-clients", Mistake: "A stop waits for the HTTP/2 preface of each connection, by default for two minutes.", Caught: "KMS2-LIFECYCLE-STOPS-WITH-IDLE-CONNECTION",
-			Change: func(r *Reference) { r.Options = nil },
-		},
-		{
-			Name: "calls-hang-at-stop", Mistake: "After SIGTERM the calls in flight are neither answered nor ended for some seconds.", Caught: "KMS2-LIFECYCLE-CALL-AT-STOP",
-			Change: func(r *Reference) {
-				var stopping atomic.Bool
-				next := r.Encrypt
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-					waitFor(ctx, longWait)
-					if stopping.Load() {
-						<-ctx.Done()
-					}
-					return next(ctx, q)
-				}
-				r.Stop = func(s *grpc.Server, _ net.Listener) {
-					stopping.Store(true)
-					waitFor(context.Background(), 2500*time.Millisecond)
-					s.Stop()
-				}
-			},
-		},
+func leavesSocket(r *Reference) {
+	r.Listen = func() (net.Listener, error) {
+		l, err := net.Listen(r.At.Network, r.At.Address)
+		if u, ok := l.(*net.UnixListener); ok {
+			u.SetUnlinkOnClose(false)
+		}
+		return l, err
 	}
-}
-
-func stateMutants() []Mutant {
-	return []Mutant{
-		{
-			Name: "key-id-of-process", Mistake: "The key_id has the id of the process.", Caught: "KMS2-LIFECYCLE-KEY-ID-AFTER-RESTART",
-			Change: func(r *Reference) {
-				suffix := fmt.Sprintf("-%d", os.Getpid())
-				statusOf, encrypt, decrypt := r.Status, r.Encrypt, r.Decrypt
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-					resp, err := statusOf(ctx, q)
-					if err == nil {
-						resp.KeyId += suffix
-					}
-					return resp, err
-				}
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-					resp, err := encrypt(ctx, q)
-					if err == nil {
-						resp.KeyId += suffix
-					}
-					return resp, err
-				}
-				r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-					q.KeyId, _, _ = strings.Cut(q.KeyId, "-")
-					return decrypt(ctx, q)
-				}
-			},
-		},
-		{
-			Name: "key-in-memory", Mistake: "The local KEK is in memory only.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGTERM",
-			Change: func(r *Reference) { r.localKey(newKey()) },
-		},
-		{
-			Name: "key-saved-at-stop", Mistake: "The local KEK is written to a file when the plugin stops.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGKILL",
-			Change: func(r *Reference) {
-				file, stop := filepath.Join(r.KMS.dir, "local-key"), r.Stop
-				key, err := os.ReadFile(file)
-				if err != nil || os.Remove(file) != nil {
-					key = newKey()
-				}
-				r.localKey(key)
-				r.Stop = func(s *grpc.Server, l net.Listener) {
-					if err := os.WriteFile(file, key, 0o600); err != nil {
-						r.Log.Error("save the local KEK", "err", err)
-					}
-					stop(s, l)
-				}
-			},
-		},
-		{
-			Name: "lock-left-behind", Mistake: "A kill in the middle of an Encrypt leaves a lock that the next process respects.", Caught: "KMS2-LIFECYCLE-KILLED-IN-MID-CALL",
-			Change: func(r *Reference) {
-				lock := filepath.Join(r.KMS.dir, "lock")
-				locked := os.Remove(lock) == nil
-				var now atomic.Int64
-				next := r.Encrypt
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-					if locked {
-						return nil, status.Error(codes.Unavailable, "another process has the lock")
-					}
-					now.Add(1)
-					defer func() {
-						if now.Add(-1) == 0 {
-							_ = os.Remove(lock)
-						}
-					}()
-					if err := os.WriteFile(lock, nil, 0o600); err != nil {
-						return nil, err
-					}
-					waitFor(ctx, longWait/4)
-					return next(ctx, q)
-				}
-			},
-		},
+	r.Stop = func(s *grpc.Server, _ net.Listener) {
+		s.Stop()
+		os.Exit(0) // without the removal
 	}
 }
 
@@ -200,10 +66,78 @@ func keepsStaleSocket(r *Reference) {
 	r.Listen = func() (net.Listener, error) { return net.Listen(r.At.Network, r.At.Address) }
 }
 
-func newKey() []byte {
-	key := make([]byte, keyBytes)
-	_, _ = rand.Read(key) // never fails
-	return key
+func countsStarts(r *Reference) {
+	file, listen := filepath.Join(r.KMS.dir, "starts"), r.Listen
+	r.Listen = func() (net.Listener, error) {
+		text, _ := os.ReadFile(file)
+		starts, _ := strconv.Atoi(string(text)) // 0 if there is no file
+		if starts >= 6 {
+			return nil, errors.New("started too often")
+		}
+		if err := os.WriteFile(file, []byte(strconv.Itoa(starts+1)), 0o600); err != nil {
+			return nil, err
+		}
+		return listen()
+	}
+	r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	})
+}
+
+func hangsAtStop(r *Reference) {
+	var stopping atomic.Bool
+	r.Encrypt.before(func(ctx context.Context, _ *kmsapi.EncryptRequest) error {
+		waitFor(ctx, longWait)
+		if stopping.Load() {
+			<-ctx.Done()
+		}
+		return nil
+	})
+	r.Stop = func(s *grpc.Server, _ net.Listener) {
+		stopping.Store(true)
+		waitFor(context.Background(), 2500*time.Millisecond)
+		s.Stop()
+	}
+}
+
+func savesKeyAtStop(r *Reference) {
+	file, stop := filepath.Join(r.KMS.dir, "local-key"), r.Stop
+	key, err := os.ReadFile(file)
+	if err != nil || os.Remove(file) != nil {
+		key = random(keyBytes)
+	}
+	r.localKey(key)
+	r.Stop = func(s *grpc.Server, l net.Listener) {
+		if err := os.WriteFile(file, key, 0o600); err != nil {
+			r.Log.Error("save the local KEK", "err", err)
+		}
+		stop(s, l)
+	}
+}
+
+func leavesLock(r *Reference) {
+	lock := filepath.Join(r.KMS.dir, "lock")
+	locked := os.Remove(lock) == nil
+	var now atomic.Int64
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+		if locked {
+			return nil, status.Error(codes.Unavailable, "another process has the lock")
+		}
+		now.Add(1)
+		defer func() {
+			if now.Add(-1) == 0 {
+				_ = os.Remove(lock)
+			}
+		}()
+		if err := os.WriteFile(lock, nil, 0o600); err != nil {
+			return nil, err
+		}
+		waitFor(ctx, longWait/4)
+		return next(ctx, q)
+	})
 }
 
 // localKey makes the plugin encrypt the ciphertexts once more, with a key of its own. Their sizes stay, and another key makes them not authentic.
@@ -213,16 +147,11 @@ func (r *Reference) localKey(key []byte) {
 		cipher.NewCTR(block(key), make([]byte, aes.BlockSize)).XORKeyStream(out, b)
 		return out
 	}
-	encrypt, decrypt := r.Encrypt, r.Decrypt
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-		resp, err := encrypt(ctx, q)
-		if err == nil {
-			resp.Ciphertext = again(resp.Ciphertext)
-		}
-		return resp, err
-	}
-	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		resp.Ciphertext = again(resp.Ciphertext)
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
 		q.Ciphertext = again(q.Ciphertext)
-		return decrypt(ctx, q)
-	}
+		return nil
+	})
 }

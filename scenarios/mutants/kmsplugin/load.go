@@ -24,104 +24,31 @@ func loadMutants() []Mutant {
 // concurrencyMutants are wrong when there are many calls.
 func concurrencyMutants() []Mutant {
 	return []Mutant{
-		{
-			Name: "polls-limited", Mistake: "More than 280 calls of Status in two seconds are refused.", Caught: "KMS2-LOAD-STATUS-POLLED",
-			Change: func(r *Reference) {
-				limit, next := &rate{calls: 280, per: 2 * time.Second}, r.Status
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-					if limit.exceeded() {
-						return nil, status.Error(codes.ResourceExhausted, "too many calls of Status")
-					}
-					return next(ctx, q)
-				}
-			},
-		},
-		{
-			Name: "decrypts-limited", Mistake: "More than 150 calls of Decrypt in a second are refused.", Caught: "KMS2-LOAD-SEQUENTIAL",
-			Change: func(r *Reference) {
-				limit, next := &rate{calls: 150, per: time.Second}, r.Decrypt
-				r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-					if limit.exceeded() {
-						return nil, status.Error(codes.ResourceExhausted, "too many calls of Decrypt")
-					}
-					return next(ctx, q)
-				}
-			},
-		},
-		{
-			Name: "plaintexts-mixed-up", Mistake: "Decrypt returns the plaintext of the call that came last.", Caught: "KMS2-LOAD-NO-MIX-UP",
-			Change: func(r *Reference) {
-				var shared atomic.Pointer[kmsapi.DecryptResponse]
-				next := r.Decrypt
-				r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-					resp, err := next(ctx, q)
-					if err != nil {
-						return nil, err
-					}
-					shared.Store(resp)
-					waitFor(ctx, shortWait/3) // others come meanwhile
-					return shared.Load(), nil
-				}
-			},
-		},
+		{Name: "polls-limited", Mistake: "More than 280 calls of Status in two seconds are refused.", Caught: "KMS2-LOAD-STATUS-POLLED",
+			Change: func(r *Reference) { limit(&r.Status, &rate{calls: 280, per: 2 * time.Second}) }},
+		{Name: "decrypts-limited", Mistake: "More than 150 calls of Decrypt in a second are refused.", Caught: "KMS2-LOAD-SEQUENTIAL",
+			Change: func(r *Reference) { limit(&r.Decrypt, &rate{calls: 150, per: time.Second}) }},
+		{Name: "plaintexts-mixed-up", Mistake: "Decrypt returns the plaintext of the call that came last.", Caught: "KMS2-LOAD-NO-MIX-UP", Change: mixesUp},
 		{Name: "four-encrypts-at-once", Mistake: "A fifth Encrypt at once is refused.", Caught: "KMS2-LOAD-CONCURRENT-10", Change: atMost(4)},
 		{Name: "fifty-encrypts-at-once", Mistake: "More than 50 calls of Encrypt at once are refused.", Caught: "KMS2-LOAD-CONCURRENT-100", Change: atMost(50)},
 		{Name: "150-encrypts-at-once", Mistake: "More than 150 calls of Encrypt at once are refused.", Caught: "KMS2-LOAD-CONCURRENT-200", Change: atMost(150)},
-		{
-			Name: "key-id-races", Mistake: "Calls of Status at the same time see two caches of the key_id.", Caught: "KMS2-LOAD-KEY-ID-STEADY",
-			Change: func(r *Reference) {
-				var now, calls atomic.Int64
-				next := r.Status
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-					now.Add(1)
-					defer now.Add(-1)
-					waitFor(ctx, shortWait/10)
-					resp, err := next(ctx, q)
-					if err == nil && now.Load() > 1 && calls.Add(1)%2 == 0 {
-						resp.KeyId = KeyID([]byte("an older KEK"))
-					}
-					return resp, err
-				}
-			},
-		},
-		{
-			Name: "status-waits-for-encrypts", Mistake: "Status waits until there has been no Encrypt for a while.", Caught: "KMS2-LOAD-STATUS-WITH-ENCRYPT",
-			Change: func(r *Reference) {
-				var last atomic.Int64 // when an Encrypt ended
-				encrypt, next := r.Encrypt, r.Status
-				r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-					defer func() { last.Store(time.Now().UnixNano()) }()
-					return encrypt(ctx, q)
-				}
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-					for time.Since(time.Unix(0, last.Load())) < longWait && ctx.Err() == nil {
-						waitFor(ctx, shortWait)
-					}
-					return next(ctx, q)
-				}
-			},
-		},
-		{
-			Name: "one-writer", Mistake: "All connections are written one after another.", Caught: "KMS2-LOAD-SLOW-READER",
+		{Name: "key-id-races", Mistake: "Calls of Status at the same time see two caches of the key_id.", Caught: "KMS2-LOAD-KEY-ID-STEADY", Change: keyIDRaces},
+		{Name: "status-waits-for-encrypts", Mistake: "Status waits until there has been no Encrypt for a while.", Caught: "KMS2-LOAD-STATUS-WITH-ENCRYPT", Change: statusWaitsForEncrypts},
+		{Name: "one-writer", Mistake: "All connections are written one after another.", Caught: "KMS2-LOAD-SLOW-READER",
 			Change: func(r *Reference) {
 				var one sync.Mutex
 				r.accepting(func(c net.Conn) net.Conn { return lockedWriter{c, &one} })
-			},
-		},
-		{
-			Name: "120-connections-in-all", Mistake: "After 120 connections no further one is accepted.", Caught: "KMS2-LOAD-CONNECTION-CHURN",
+			}},
+		{Name: "120-connections-in-all", Mistake: "After 120 connections no further one is accepted.", Caught: "KMS2-LOAD-CONNECTION-CHURN",
 			Change: func(r *Reference) {
 				left := make(slots, 120)
 				r.accepting(func(c net.Conn) net.Conn {
 					left <- struct{}{}
 					return c
 				})
-			},
-		},
-		{
-			Name: "64-connections-at-once", Mistake: "At most 64 connections are served at once.", Caught: "KMS2-LOAD-OPEN-CONNECTIONS",
-			Change: func(r *Reference) { r.accepting(make(slots, 64).take) },
-		},
+			}},
+		{Name: "64-connections-at-once", Mistake: "At most 64 connections are served at once.", Caught: "KMS2-LOAD-OPEN-CONNECTIONS",
+			Change: func(r *Reference) { r.accepting(make(slots, 64).take) }},
 	}
 }
 
@@ -148,12 +75,29 @@ func (r *rate) exceeded() bool {
 	return false
 }
 
+func limit[Q, R any](m *method[Q, R], most *rate) {
+	m.before(func(context.Context, *Q) error {
+		if most.exceeded() {
+			return status.Error(codes.ResourceExhausted, "too many calls")
+		}
+		return nil
+	})
+}
+
+func mixesUp(r *Reference) {
+	var shared atomic.Value
+	r.Decrypt.after(func(ctx context.Context, _ *kmsapi.DecryptRequest, resp *kmsapi.DecryptResponse) {
+		shared.Store(resp.Plaintext)
+		waitFor(ctx, shortWait/3) // others come meanwhile
+		resp.Plaintext, _ = shared.Load().([]byte)
+	})
+}
+
 // atMost refuses Encrypt if more calls run. Calls that are not alone take long, so that they run at once.
 func atMost(n int64) func(*Reference) {
 	return func(r *Reference) {
 		var now atomic.Int64
-		next := r.Encrypt
-		r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+		r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
 			running := now.Add(1)
 			defer now.Add(-1)
 			if running > n {
@@ -163,8 +107,36 @@ func atMost(n int64) func(*Reference) {
 				waitFor(ctx, 2*longWait)
 			}
 			return next(ctx, q)
-		}
+		})
 	}
+}
+
+func keyIDRaces(r *Reference) {
+	var now, calls atomic.Int64
+	r.Status.around(func(ctx context.Context, q *kmsapi.StatusRequest, next statusMethod) (*kmsapi.StatusResponse, error) {
+		now.Add(1)
+		defer now.Add(-1)
+		waitFor(ctx, shortWait/10)
+		resp, err := next(ctx, q)
+		if err == nil && now.Load() > 1 && calls.Add(1)%2 == 0 {
+			resp.KeyId = KeyID([]byte("an older KEK"))
+		}
+		return resp, err
+	})
+}
+
+func statusWaitsForEncrypts(r *Reference) {
+	var last atomic.Int64 // when an Encrypt ended
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+		defer func() { last.Store(time.Now().UnixNano()) }()
+		return next(ctx, q)
+	})
+	r.Status.before(func(ctx context.Context, _ *kmsapi.StatusRequest) error {
+		for time.Since(time.Unix(0, last.Load())) < longWait && ctx.Err() == nil {
+			waitFor(ctx, shortWait)
+		}
+		return nil
+	})
 }
 
 // lockedWriter writes while no other connection writes. Its buffer in the kernel is small.
@@ -182,40 +154,17 @@ func (c lockedWriter) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
+// shortDeadline is the time that tells a call with a short deadline from one that is cancelled.
+const shortDeadline = 100 * time.Millisecond
+
 // endedCallMutants are wrong when the caller ends a call.
 func endedCallMutants() []Mutant {
-	// shortDeadline is the time that tells a call with a short deadline from one that is cancelled.
-	const shortDeadline = 100 * time.Millisecond
-	poisoned := func(by func(allowed time.Duration) bool) func(*Reference) {
-		return func(r *Reference) {
-			var broken atomic.Bool
-			next := r.Encrypt
-			r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-				allowed := shortDeadline * 2 // a call without a deadline is not short
-				if deadline, ok := ctx.Deadline(); ok {
-					allowed = time.Until(deadline)
-				}
-				waitFor(ctx, shortWait)
-				if ctx.Err() != nil && by(allowed) {
-					broken.Store(true)
-				} else if broken.CompareAndSwap(true, false) {
-					return nil, status.Error(codes.Internal, "the session is broken")
-				}
-				return next(ctx, q)
-			}
-		}
-	}
 	return []Mutant{
-		{
-			Name: "cancel-breaks-session", Mistake: "After an Encrypt that was cancelled the next one fails.", Caught: "KMS2-LOAD-CANCELLED-CALLS",
-			Change: poisoned(func(allowed time.Duration) bool { return allowed > shortDeadline }),
-		},
-		{
-			Name: "deadline-breaks-session", Mistake: "After an Encrypt whose short deadline passed the next one fails.", Caught: "KMS2-LOAD-SHORT-DEADLINES",
-			Change: poisoned(func(allowed time.Duration) bool { return allowed <= shortDeadline }),
-		},
-		{
-			Name: "expired-deadline-crashes", Mistake: "A call whose deadline has passed ends the process.", Caught: "KMS2-LOAD-EXPIRED-DEADLINE",
+		{Name: "cancel-breaks-session", Mistake: "After an Encrypt that was cancelled the next one fails.", Caught: "KMS2-LOAD-CANCELLED-CALLS",
+			Change: poisoned(func(allowed time.Duration) bool { return allowed > shortDeadline })},
+		{Name: "deadline-breaks-session", Mistake: "After an Encrypt whose short deadline passed the next one fails.", Caught: "KMS2-LOAD-SHORT-DEADLINES",
+			Change: poisoned(func(allowed time.Duration) bool { return allowed <= shortDeadline })},
+		{Name: "expired-deadline-crashes", Mistake: "A call whose deadline has passed ends the process.", Caught: "KMS2-LOAD-EXPIRED-DEADLINE",
 			Change: func(r *Reference) {
 				r.Options = append(r.Options, grpc.InTapHandle(func(ctx context.Context, _ *tap.Info) (context.Context, error) {
 					if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 0 {
@@ -223,8 +172,27 @@ func endedCallMutants() []Mutant {
 					}
 					return ctx, nil
 				}))
-			},
-		},
+			}},
+	}
+}
+
+// poisoned makes the next Encrypt fail after one that its caller ended, if by the time that it was allowed to take.
+func poisoned(by func(allowed time.Duration) bool) func(*Reference) {
+	return func(r *Reference) {
+		var broken atomic.Bool
+		r.Encrypt.before(func(ctx context.Context, _ *kmsapi.EncryptRequest) error {
+			allowed := shortDeadline * 2 // a call without a deadline is not short
+			if deadline, ok := ctx.Deadline(); ok {
+				allowed = time.Until(deadline)
+			}
+			waitFor(ctx, shortWait)
+			if ctx.Err() != nil && by(allowed) {
+				broken.Store(true)
+			} else if broken.CompareAndSwap(true, false) {
+				return status.Error(codes.Internal, "the session is broken")
+			}
+			return nil
+		})
 	}
 }
 
@@ -233,78 +201,71 @@ const leakedPerCall = 8 << 10
 
 // leakMutants keep what they should free.
 func leakMutants() []Mutant {
-	onEncrypt := func(leak func()) func(*Reference) {
-		return func(r *Reference) {
-			next := r.Encrypt
-			r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-				leak()
-				return next(ctx, q)
-			}
-		}
-	}
 	return []Mutant{
-		{
-			Name: "connections-leak", Mistake: "Connections are shut down and their descriptors are not closed.", Caught: "KMS2-LOAD-CONNECTIONS-FREED",
+		{Name: "connections-leak", Mistake: "Connections are shut down and their descriptors are not closed.", Caught: "KMS2-LOAD-CONNECTIONS-FREED", Change: leaksConnections},
+		{Name: "descriptors-leak", Mistake: "Each Encrypt opens a file and does not close it.", Caught: "KMS2-LOAD-DESCRIPTORS-STEADY",
 			Change: func(r *Reference) {
-				var mu sync.Mutex
-				var kept []net.Conn // the runtime closes descriptors that nobody knows
-				r.accepting(func(c net.Conn) net.Conn {
-					mu.Lock()
-					defer mu.Unlock()
-					kept = append(kept, c)
-					return onClose{c, func() error {
-						if u, ok := c.(*net.UnixConn); ok {
-							_ = u.CloseRead()
-							return u.CloseWrite()
-						}
-						return c.Close()
-					}}
-				})
-			},
-		},
-		{
-			Name: "descriptors-leak", Mistake: "Each Encrypt opens a file and does not close it.", Caught: "KMS2-LOAD-DESCRIPTORS-STEADY",
-			Change: func(r *Reference) {
-				var mu sync.Mutex
-				var files []*os.File
-				onEncrypt(func() {
+				var files kept[*os.File]
+				r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error {
 					if f, err := os.Open(os.DevNull); err == nil {
-						mu.Lock()
-						defer mu.Unlock()
-						files = append(files, f)
+						files.add(f)
 					}
-				})(r)
-			},
-		},
-		{
-			Name: "threads-leak", Mistake: "Each Encrypt starts a thread that does not end.", Caught: "KMS2-LOAD-THREADS-STEADY",
+					return nil
+				})
+			}},
+		{Name: "threads-leak", Mistake: "Each Encrypt starts a thread that does not end.", Caught: "KMS2-LOAD-THREADS-STEADY",
+			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) error {
+				go func() {
+					runtime.LockOSThread()
+					select {}
+				}()
+				return nil
+			})},
+		{Name: "memory-leaks", Mistake: "Each Status is kept.", Caught: "KMS2-LOAD-MEMORY-STEADY",
 			Change: func(r *Reference) {
-				never := make(chan struct{})
-				onEncrypt(func() {
-					go func() {
-						runtime.LockOSThread()
-						<-never
-					}()
-				})(r)
-			},
-		},
-		{
-			Name: "memory-leaks", Mistake: "Each Status is kept.", Caught: "KMS2-LOAD-MEMORY-STEADY",
-			Change: func(r *Reference) {
-				var mu sync.Mutex
-				var kept [][]byte
-				next := r.Status
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
+				var answers kept[[]byte]
+				onStatus(func(int, *kmsapi.StatusResponse) {
 					leaked := make([]byte, leakedPerCall)
 					for i := 0; i < len(leaked); i += 1 << 10 {
 						leaked[i] = 1
 					}
-					mu.Lock()
-					kept = append(kept, leaked)
-					mu.Unlock()
-					return next(ctx, q)
-				}
-			},
-		},
+					answers.add(leaked)
+				})(r)
+			}},
 	}
+}
+
+// kept is what a mutant keeps.
+type kept[V any] struct {
+	mu  sync.Mutex
+	all []V
+}
+
+func (k *kept[V]) add(v V) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = append(k.all, v)
+}
+
+// take returns all and keeps none.
+func (k *kept[V]) take() []V {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all := k.all
+	k.all = nil
+	return all
+}
+
+func leaksConnections(r *Reference) {
+	var conns kept[net.Conn] // the runtime closes descriptors that nobody knows
+	r.accepting(func(c net.Conn) net.Conn {
+		conns.add(c)
+		return onClose{c, func() error {
+			if u, ok := c.(*net.UnixConn); ok {
+				_ = u.CloseRead()
+				return u.CloseWrite()
+			}
+			return c.Close()
+		}}
+	})
 }

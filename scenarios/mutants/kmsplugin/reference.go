@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,10 +25,9 @@ import (
 
 // Reference is a correct KMS v2 plugin. A mutant changes one of its fields before it serves.
 type Reference struct {
-	// Status, Encrypt and Decrypt are the methods.
-	Status  func(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error)
-	Encrypt func(context.Context, *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error)
-	Decrypt func(context.Context, *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error)
+	Status  statusMethod
+	Encrypt encryptMethod
+	Decrypt decryptMethod
 	// EncryptWith chooses the KEK for Encrypt; the newest is the last one.
 	EncryptWith func(keys [][]byte) []byte
 	// AAD is authenticated with each plaintext.
@@ -56,7 +56,7 @@ func NewReference(at endpoint.Endpoint, kms *KMS, output io.Writer) *Reference {
 	r := &Reference{KMS: kms, At: at, Log: slog.New(slog.NewTextHandler(output, nil)), Output: output}
 	r.Status, r.Encrypt, r.Decrypt = r.status, r.encrypt, r.decrypt
 	r.Options = []grpc.ServerOption{grpc.ConnectionTimeout(prefaceTimeout)}
-	r.EncryptWith = func(keys [][]byte) []byte { return keys[len(keys)-1] }
+	r.EncryptWith = newest
 	r.AAD = func() []byte { return nil }
 	r.Listen = func() (net.Listener, error) { return endpoint.Listen(host.Host{}, at, endpoint.DefaultMode) }
 	r.Stop = func(s *grpc.Server, _ net.Listener) {
@@ -86,7 +86,10 @@ func (r *Reference) Serve(ctx context.Context) error {
 		return fmt.Errorf("serve at %s: %w", r.At, err)
 	}
 	<-stopped
-	return r.removeSocket()
+	if !r.At.IsFile() {
+		return nil
+	}
+	return endpoint.RemoveStale(host.Host{}, r.At.Address)
 }
 
 // service is a Reference as gRPC serves it.
@@ -110,13 +113,13 @@ func (s service) Decrypt(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi
 func (r *Reference) status(context.Context, *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
 	keys, err := r.KMS.Keys()
 	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+		return nil, err
 	}
 	healthz := "ok"
 	if problem := r.KMS.Problem(); problem != nil {
 		healthz = problem.Error()
 	}
-	return &kmsapi.StatusResponse{Version: "v2", Healthz: healthz, KeyId: KeyID(keys[len(keys)-1])}, nil
+	return &kmsapi.StatusResponse{Version: "v2", Healthz: healthz, KeyId: KeyID(newest(keys))}, nil
 }
 
 func (r *Reference) encrypt(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
@@ -128,44 +131,49 @@ func (r *Reference) encrypt(ctx context.Context, q *kmsapi.EncryptRequest) (*kms
 	}
 	keys, err := r.KMS.Keys()
 	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+		return nil, err
 	}
 	key := r.EncryptWith(keys)
-	nonce := make([]byte, nonceBytes)
-	if _, err := rand.Read(nonce); err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
-	}
-	return &kmsapi.EncryptResponse{
-		Ciphertext: gcm(key).Seal(nonce, nonce, q.Plaintext, r.AAD()), KeyId: KeyID(key), Annotations: map[string][]byte{annotation: []byte("1")},
-	}, nil
+	return &kmsapi.EncryptResponse{Ciphertext: seal(key, q.Plaintext, r.AAD()), KeyId: KeyID(key), Annotations: map[string][]byte{annotation: []byte("1")}}, nil
 }
 
 func (r *Reference) decrypt(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
 	if err := r.KMS.Use(ctx); err != nil {
 		return nil, err
 	}
+	if string(q.Annotations[annotation]) != "1" {
+		return nil, refuse("annotation " + annotation + " is not 1")
+	}
+	key, err := r.keyOf(q.KeyId)
+	if err != nil {
+		return nil, err
+	}
+	plaintext, err := open(key, q.Ciphertext, r.AAD())
+	if err != nil {
+		return nil, err
+	}
+	return &kmsapi.DecryptResponse{Plaintext: plaintext}, nil
+}
+
+// refuse is the error for a request that cannot be served.
+func refuse(text string) error { return status.Error(codes.InvalidArgument, text) }
+
+var errNoKey = status.Error(codes.NotFound, "no key has this key_id")
+
+// keyOf returns the KEK with a key_id.
+func (r *Reference) keyOf(keyID string) ([]byte, error) {
 	keys, err := r.KMS.Keys()
 	if err != nil {
-		return nil, status.Error(codes.Internal, err.Error())
+		return nil, err
 	}
-	if string(q.Annotations[annotation]) != "1" {
-		return nil, status.Errorf(codes.InvalidArgument, "annotation %s is not 1", annotation)
+	i := slices.IndexFunc(keys, func(key []byte) bool { return KeyID(key) == keyID })
+	if i < 0 {
+		return nil, errNoKey
 	}
-	for _, key := range keys {
-		if KeyID(key) != q.KeyId {
-			continue
-		}
-		if len(q.Ciphertext) < nonceBytes {
-			return nil, status.Errorf(codes.InvalidArgument, "the ciphertext has %d bytes", len(q.Ciphertext))
-		}
-		plaintext, err := gcm(key).Open(nil, q.Ciphertext[:nonceBytes], q.Ciphertext[nonceBytes:], r.AAD())
-		if err != nil {
-			return nil, status.Error(codes.InvalidArgument, "the ciphertext is not authentic")
-		}
-		return &kmsapi.DecryptResponse{Plaintext: plaintext}, nil
-	}
-	return nil, status.Error(codes.NotFound, "no key has this key_id")
+	return keys[i], nil
 }
+
+func newest(keys [][]byte) []byte { return keys[len(keys)-1] }
 
 const (
 	nonceBytes = 12
@@ -178,6 +186,31 @@ const (
 func KeyID(key []byte) string {
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:16])
+}
+
+// random returns n random bytes.
+func random(n int) []byte {
+	b := make([]byte, n)
+	_, _ = rand.Read(b) // never fails
+	return b
+}
+
+// seal encrypts and puts the nonce, a new one, before the ciphertext.
+func seal(key, plaintext, aad []byte) []byte {
+	nonce := random(nonceBytes)
+	return gcm(key).Seal(nonce, nonce, plaintext, aad)
+}
+
+// open decrypts what seal returned.
+func open(key, ciphertext, aad []byte) ([]byte, error) {
+	if len(ciphertext) < nonceBytes {
+		return nil, refuse("the ciphertext is too short")
+	}
+	plaintext, err := gcm(key).Open(nil, ciphertext[:nonceBytes], ciphertext[nonceBytes:], aad)
+	if err != nil {
+		return nil, refuse("the ciphertext is not authentic")
+	}
+	return plaintext, nil
 }
 
 func block(key []byte) cipher.Block {

@@ -1,7 +1,6 @@
 package kmsplugin
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -14,7 +13,7 @@ func rotationMutants() []Mutant {
 	return []Mutant{
 		{Name: "rotation-unnoticed", Mistake: "A rotation is noticed at the next start only.", Caught: "KMS2-ROTATION-NOTICED", Change: keysOfTheStart},
 		{Name: "rotation-encrypts-with-the-old-key", Mistake: "Status names the new key, and Encrypt goes on with the one before.", Caught: "KMS2-ROTATION-ENCRYPT-FOLLOWS",
-			Change: encryptsWith(func(keys [][]byte) []byte { return keys[max(0, len(keys)-2)] })},
+			Change: func(r *Reference) { r.EncryptWith = func(keys [][]byte) []byte { return keys[max(0, len(keys)-2)] } }},
 		{Name: "rotation-forgets", Mistake: "Decrypt knows the newest key only.", Caught: "KMS2-ROTATION-OLD-DECRYPTS", Change: decryptsWithTheNewest},
 		{Name: "rotation-returns", Mistake: "For some time after a rotation, some calls of Status return the old key_id.", Caught: "KMS2-ROTATION-NO-RETURN", Change: returnsToTheOldKey},
 		{Name: "rotation-reuses-ids", Mistake: "Two key_ids take turns.", Caught: "KMS2-ROTATION-NEW-ID", Change: twoKeyIDs},
@@ -27,25 +26,18 @@ func keysOfTheStart(r *Reference) {
 	if err != nil {
 		return
 	}
-	id := KeyID(first[len(first)-1])
-	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = id })(r)
-	encryptsWith(func([][]byte) []byte { return first[len(first)-1] })(r)
-}
-
-// encryptsWith lets Encrypt use another key than the newest.
-func encryptsWith(choose func(keys [][]byte) []byte) func(*Reference) {
-	return func(r *Reference) { r.EncryptWith = choose }
+	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = KeyID(newest(first)) })(r)
+	r.EncryptWith = func([][]byte) []byte { return newest(first) }
 }
 
 func decryptsWithTheNewest(r *Reference) {
-	next := r.Decrypt
-	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
+	beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
 		keys, err := r.KMS.Keys()
-		if err == nil && q.KeyId != KeyID(keys[len(keys)-1]) {
-			return nil, status.Error(codes.NotFound, "the key is no longer in use")
+		if err == nil && q.KeyId != KeyID(newest(keys)) {
+			return status.Error(codes.NotFound, "the key is no longer in use")
 		}
-		return next(ctx, q)
-	}
+		return nil
+	})(r)
 }
 
 func returnsToTheOldKey(r *Reference) {
@@ -68,7 +60,7 @@ func returnsToTheOldKey(r *Reference) {
 }
 
 func twoKeyIDs(r *Reference) {
-	parity := func(id string) string {
+	renameKeyID(func(id string) string {
 		keys, _ := r.KMS.Keys()
 		for n, key := range keys {
 			if KeyID(key) == id {
@@ -76,28 +68,7 @@ func twoKeyIDs(r *Reference) {
 			}
 		}
 		return id
-	}
-	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = parity(resp.KeyId) })(r)
-	onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = parity(resp.KeyId) })(r)
-	next := r.Decrypt
-	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (resp *kmsapi.DecryptResponse, err error) {
-		keys, err := r.KMS.Keys()
-		if err != nil {
-			return nil, err
-		}
-		for n, key := range keys {
-			if q.KeyId != [...]string{"blue", "green"}[n%2] {
-				continue
-			}
-			if resp, err = next(ctx, &kmsapi.DecryptRequest{Uid: q.Uid, Ciphertext: q.Ciphertext, Annotations: q.Annotations, KeyId: KeyID(key)}); err == nil {
-				return resp, nil
-			}
-		}
-		if err == nil {
-			err = status.Error(codes.NotFound, "no key has this key_id")
-		}
-		return nil, err
-	}
+	})(r)
 }
 
 func failsUntilNoticed(r *Reference) {
@@ -124,14 +95,13 @@ func failsUntilNoticed(r *Reference) {
 	}
 	onStatus(func(_ int, resp *kmsapi.StatusResponse) {
 		if keys, _ := lag(); len(keys) > 0 {
-			resp.KeyId = KeyID(keys[len(keys)-1])
+			resp.KeyId = KeyID(newest(keys))
 		}
 	})(r)
-	next := r.Encrypt
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
+	beforeEncrypt(func(*kmsapi.EncryptRequest) error {
 		if _, behind := lag(); behind {
-			return nil, status.Error(codes.FailedPrecondition, "the key version is not the primary one")
+			return status.Error(codes.FailedPrecondition, "the key version is not the primary one")
 		}
-		return next(ctx, q)
-	}
+		return nil
+	})(r)
 }

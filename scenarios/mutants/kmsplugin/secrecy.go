@@ -1,13 +1,10 @@
 package kmsplugin
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
@@ -16,11 +13,17 @@ const kmsURL = "https://kms-user:correct-horse@kms.example.com/v1/keys/"
 
 func secrecyMutants() []Mutant {
 	return []Mutant{
-		{Name: "logs-requests", Mistake: "Each request of Encrypt is logged with its plaintext.", Caught: "KMS2-SECRECY-LOG-PLAINTEXT", Change: logsRequests},
-		{Name: "dumps-requests", Mistake: "Each plaintext is logged as a hexadecimal dump.", Caught: "KMS2-SECRECY-LOG-PLAINTEXT", Change: dumpsRequests},
+		{Name: "logs-requests", Mistake: "Each request of Encrypt is logged with its plaintext.", Caught: "KMS2-SECRECY-LOG-PLAINTEXT",
+			Change: logging(func(r *Reference, q *kmsapi.EncryptRequest) {
+				r.Log.Info("encrypt", "uid", q.Uid, "request", base64.StdEncoding.EncodeToString(q.Plaintext))
+			})},
+		{Name: "dumps-requests", Mistake: "Each plaintext is logged as a hexadecimal dump.", Caught: "KMS2-SECRECY-LOG-PLAINTEXT",
+			Change: logging(func(r *Reference, q *kmsapi.EncryptRequest) { fmt.Fprint(r.Output, hex.Dump(q.Plaintext)) })},
 		{Name: "logs-its-password", Mistake: "The URL of the KMS is logged with the password.", Caught: "KMS2-SECRECY-LOG-CREDENTIALS", Change: logsPassword},
 		{Name: "error-has-the-plaintext", Mistake: "The error for a long plaintext quotes the plaintext.", Caught: "KMS2-SECRECY-ERROR-PLAINTEXT",
-			Change: failsWith(func(q *kmsapi.EncryptRequest) string { return "cannot encrypt " + hex.EncodeToString(q.Plaintext) })},
+			Change: failsWith(func(q *kmsapi.EncryptRequest) string {
+				return "cannot encrypt " + hex.EncodeToString(q.Plaintext[:512])
+			})},
 		{Name: "error-has-a-password", Mistake: "The error for a long plaintext names the URL of the KMS with the password.", Caught: "KMS2-SECRECY-ERROR-CREDENTIALS",
 			Change: failsWith(func(*kmsapi.EncryptRequest) string { return "POST " + kmsURL + "encrypt: 400 Bad Request" })},
 		{Name: "key-id-has-a-password", Mistake: "The key_id is the URL of the key with the password.", Caught: "KMS2-SECRECY-KEY-ID",
@@ -28,19 +31,13 @@ func secrecyMutants() []Mutant {
 	}
 }
 
-func logsRequests(r *Reference) {
-	next := r.Encrypt
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-		r.Log.Info("encrypt", "uid", q.Uid, "request", base64.StdEncoding.EncodeToString(q.Plaintext))
-		return next(ctx, q)
-	}
-}
-
-func dumpsRequests(r *Reference) {
-	next := r.Encrypt
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-		fmt.Fprint(r.Output, hex.Dump(q.Plaintext))
-		return next(ctx, q)
+// logging logs before each Encrypt.
+func logging(log func(*Reference, *kmsapi.EncryptRequest)) func(*Reference) {
+	return func(r *Reference) {
+		beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+			log(r, q)
+			return nil
+		})(r)
 	}
 }
 
@@ -54,14 +51,10 @@ func logsPassword(r *Reference) {
 
 // failsWith gives the error for a plaintext that is too long another text.
 func failsWith(text func(*kmsapi.EncryptRequest) string) func(*Reference) {
-	return func(r *Reference) {
-		next := r.Encrypt
-		r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-			if len(q.Plaintext) > MaxPlaintext {
-				q.Plaintext = q.Plaintext[:min(len(q.Plaintext), 512)]
-				return nil, status.Error(codes.InvalidArgument, text(q))
-			}
-			return next(ctx, q)
+	return beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+		if len(q.Plaintext) > MaxPlaintext {
+			return refuse(text(q))
 		}
-	}
+		return nil
+	})
 }

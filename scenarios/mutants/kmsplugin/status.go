@@ -48,63 +48,6 @@ func statusMutants() []Mutant {
 	}
 }
 
-// onStatus changes the answers of Status; n counts them from 1.
-func onStatus(change func(n int, resp *kmsapi.StatusResponse)) func(*Reference) {
-	return func(r *Reference) {
-		var calls atomic.Int64
-		next := r.Status
-		r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-			resp, err := next(ctx, q)
-			if n := calls.Add(1); err == nil {
-				change(int(n), resp)
-			}
-			return resp, err
-		}
-	}
-}
-
-// renameKeyID gives each key_id another form, everywhere. Decrypt finds the key of either form.
-func renameKeyID(form func(string) string) func(*Reference) {
-	return func(r *Reference) {
-		onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = form(resp.KeyId) })(r)
-		onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = form(resp.KeyId) })(r)
-		decryptByForm(form)(r)
-	}
-}
-
-// onEncrypt changes the answers of Encrypt.
-func onEncrypt(change func(*kmsapi.EncryptResponse)) func(*Reference) {
-	return func(r *Reference) {
-		next := r.Encrypt
-		r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-			resp, err := next(ctx, q)
-			if err == nil {
-				change(resp)
-			}
-			return resp, err
-		}
-	}
-}
-
-// decryptByForm lets Decrypt find the key whose key_id has the form that the request has.
-func decryptByForm(form func(string) string) func(*Reference) {
-	return func(r *Reference) {
-		next := r.Decrypt
-		r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-			keys, err := r.KMS.Keys()
-			if err != nil {
-				return nil, err
-			}
-			for _, key := range keys {
-				if form(KeyID(key)) == q.KeyId {
-					return next(ctx, &kmsapi.DecryptRequest{Uid: q.Uid, Ciphertext: q.Ciphertext, Annotations: q.Annotations, KeyId: KeyID(key)})
-				}
-			}
-			return next(ctx, q)
-		}
-	}
-}
-
 func keyIDOfACache(r *Reference) {
 	var mu sync.Mutex
 	var last time.Time
@@ -124,18 +67,13 @@ func keyIDOfACache(r *Reference) {
 
 func keyIDCountsDecrypts(r *Reference) {
 	var decrypts atomic.Int64
-	count := func(id string) string { return fmt.Sprintf("%s-%d", id, decrypts.Load()) }
-	onStatus(func(_ int, resp *kmsapi.StatusResponse) { resp.KeyId = count(resp.KeyId) })(r)
-	onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.KeyId = count(resp.KeyId) })(r)
-	next := r.Decrypt
-	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-		id, _, _ := strings.Cut(q.KeyId, "-")
-		resp, err := next(ctx, &kmsapi.DecryptRequest{Uid: q.Uid, Ciphertext: q.Ciphertext, Annotations: q.Annotations, KeyId: id})
-		if err == nil {
-			decrypts.Add(1)
-		}
-		return resp, err
-	}
+	r.Decrypt.after(func(context.Context, *kmsapi.DecryptRequest, *kmsapi.DecryptResponse) { decrypts.Add(1) })
+	r.suffixKeyID(func(context.Context) string { return fmt.Sprint(decrypts.Load()) })
+}
+
+func keyIDOfAConnection(r *Reference) {
+	r.Options = append(r.Options, grpc.StatsHandler(&connNumber{}))
+	r.suffixKeyID(func(ctx context.Context) string { return fmt.Sprint(ctx.Value(connKey{})) })
 }
 
 // connNumber counts connections, and gives each call the number of its own.
@@ -152,27 +90,3 @@ func (c *connNumber) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.
 func (*connNumber) HandleConn(context.Context, stats.ConnStats)                     {}
 func (*connNumber) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 func (*connNumber) HandleRPC(context.Context, stats.RPCStats)                       {}
-
-func keyIDOfAConnection(r *Reference) {
-	r.Options = append(r.Options, grpc.StatsHandler(&connNumber{}))
-	form := func(ctx context.Context, id string) string { return fmt.Sprintf("%s-%v", id, ctx.Value(connKey{})) }
-	nextStatus, nextEncrypt, nextDecrypt := r.Status, r.Encrypt, r.Decrypt
-	r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-		resp, err := nextStatus(ctx, q)
-		if err == nil {
-			resp.KeyId = form(ctx, resp.KeyId)
-		}
-		return resp, err
-	}
-	r.Encrypt = func(ctx context.Context, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-		resp, err := nextEncrypt(ctx, q)
-		if err == nil {
-			resp.KeyId = form(ctx, resp.KeyId)
-		}
-		return resp, err
-	}
-	r.Decrypt = func(ctx context.Context, q *kmsapi.DecryptRequest) (*kmsapi.DecryptResponse, error) {
-		id, _, _ := strings.Cut(q.KeyId, "-")
-		return nextDecrypt(ctx, &kmsapi.DecryptRequest{Uid: q.Uid, Ciphertext: q.Ciphertext, Annotations: q.Annotations, KeyId: id})
-	}
-}

@@ -3,7 +3,6 @@ package kmsplugin
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"slices"
@@ -63,17 +62,20 @@ func find(name string) (Mutant, bool) {
 	return Mutant{Name: name, Change: all[i].Change}, true
 }
 
+// eachCall runs f before each Encrypt and Decrypt, with the uid of the request.
+func (r *Reference) eachCall(f func(uid string) error) {
+	r.Encrypt.before(func(_ context.Context, q *kmsapi.EncryptRequest) error { return f(q.Uid) })
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error { return f(q.Uid) })
+}
+
 func slowToken(r *Reference) {
 	var token sync.Mutex
-	use := func() {
+	r.eachCall(func(string) error {
 		token.Lock()
 		defer token.Unlock()
-		<-time.After(20 * time.Millisecond)
-	}
-	together(
-		beforeEncrypt(func(*kmsapi.EncryptRequest) error { use(); return nil }),
-		beforeDecrypt(func(*kmsapi.DecryptRequest) error { use(); return nil }),
-	)(r)
+		waitFor(context.Background(), 20*time.Millisecond)
+		return nil
+	})
 }
 
 // syntheticNonce is derived from key and plaintext, so that no two plaintexts share one.
@@ -84,66 +86,57 @@ func syntheticNonce(plaintext, key []byte) []byte {
 }
 
 func noAnnotations(r *Reference) {
-	together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) { resp.Annotations = nil }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-			q.Annotations = map[string][]byte{annotation: []byte("1")}
-			return nil
-		}),
-	)(r)
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		resp.Annotations = nil
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+		q.Annotations = map[string][]byte{annotation: []byte("1")}
+		return nil
+	})
 }
 
 func base64Ciphertext(r *Reference) {
 	const prefix = "vault:v1:"
-	together(
-		onEncrypt(func(resp *kmsapi.EncryptResponse) {
-			resp.Ciphertext = []byte(prefix + base64.StdEncoding.EncodeToString(resp.Ciphertext))
-		}),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) (err error) {
-			text, ok := strings.CutPrefix(string(q.Ciphertext), prefix)
-			if !ok {
-				return refuse("invalid ciphertext: no prefix")
-			}
-			if q.Ciphertext, err = base64.StdEncoding.DecodeString(text); err != nil {
-				return refuse("invalid ciphertext: no base64")
-			}
-			return nil
-		}),
-	)(r)
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		resp.Ciphertext = []byte(prefix + base64.StdEncoding.EncodeToString(resp.Ciphertext))
+	})
+	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) (err error) {
+		text, ok := strings.CutPrefix(string(q.Ciphertext), prefix)
+		if !ok {
+			return refuse("invalid ciphertext: no prefix")
+		}
+		if q.Ciphertext, err = base64.StdEncoding.DecodeString(text); err != nil {
+			return refuse("invalid ciphertext: no base64")
+		}
+		return nil
+	})
 }
 
 // localKey encrypts the plaintext with a local key, and the local key with the KEK.
 func localKey(r *Reference) {
 	const local = "local-kek.reference.example.com"
-	together(
-		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-			key, nonce := make([]byte, keyBytes), make([]byte, nonceBytes)
-			_, _ = rand.Read(key)
-			_, _ = rand.Read(nonce)
-			resp, err := next(ctx, &kmsapi.EncryptRequest{Uid: q.Uid, Plaintext: key})
-			if err != nil {
-				return nil, err
-			}
-			resp.Annotations[local], resp.Ciphertext = resp.Ciphertext, gcm(key).Seal(nonce, nonce, q.Plaintext, nil)
-			return resp, nil
-		}),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-			outer := q.Ciphertext
-			q.Ciphertext = q.Annotations[local]
-			key, err := next(ctx, q)
-			if err != nil {
-				return nil, err
-			}
-			if len(outer) < nonceBytes || len(key.Plaintext) != keyBytes {
-				return nil, refuse("the ciphertext is too short")
-			}
-			plaintext, err := gcm(key.Plaintext).Open(nil, outer[:nonceBytes], outer[nonceBytes:], nil)
-			if err != nil {
-				return nil, refuse("the ciphertext is not authentic")
-			}
-			return &kmsapi.DecryptResponse{Plaintext: plaintext}, nil
-		}),
-	)(r)
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+		key := random(keyBytes)
+		resp, err := next(ctx, &kmsapi.EncryptRequest{Uid: q.Uid, Plaintext: key})
+		if err != nil {
+			return nil, err
+		}
+		resp.Annotations[local], resp.Ciphertext = resp.Ciphertext, seal(key, q.Plaintext, nil)
+		return resp, nil
+	})
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
+		outer := q.Ciphertext
+		q.Ciphertext = q.Annotations[local]
+		resp, err := next(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		if len(resp.Plaintext) != keyBytes {
+			return nil, refuse("the local key is too short")
+		}
+		resp.Plaintext, err = open(resp.Plaintext, outer, nil)
+		return resp, err
+	})
 }
 
 func refusing(refused func(*kmsapi.EncryptRequest) bool) func(*Reference) {
@@ -156,80 +149,55 @@ func refusing(refused func(*kmsapi.EncryptRequest) bool) func(*Reference) {
 }
 
 func uidRequired(r *Reference) {
-	required := func(uid string) error {
+	r.eachCall(func(uid string) error {
 		if uid == "" {
 			return refuse("uid is required")
 		}
 		return nil
-	}
-	together(
-		beforeEncrypt(func(q *kmsapi.EncryptRequest) error { return required(q.Uid) }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error { return required(q.Uid) }),
-	)(r)
+	})
 }
 
 func uidOnce(r *Reference) {
 	var seen memory[bool]
-	once := func(uid string) error {
+	r.eachCall(func(uid string) error {
 		if _, ok := seen.get([]byte(uid)); ok && uid != "" {
 			return status.Error(codes.AlreadyExists, "a request had this uid")
 		}
 		seen.set([]byte(uid), true)
 		return nil
-	}
-	together(
-		beforeEncrypt(func(q *kmsapi.EncryptRequest) error { return once(q.Uid) }),
-		beforeDecrypt(func(q *kmsapi.DecryptRequest) error { return once(q.Uid) }),
-	)(r)
+	})
 }
 
 func limitsReached(r *Reference) {
 	const name = "padding.reference.example.com"
 	long := func(id string) string { return id + strings.Repeat("0", 1024-len(id)) }
-	together(
-		renameKeyID(long), ciphertextPadded(1024),
-		onEncrypt(func(resp *kmsapi.EncryptResponse) {
-			used := len(annotation) + len(resp.Annotations[annotation]) + len(name)
-			resp.Annotations[name] = make([]byte, 32<<10-used)
-		}),
-	)(r)
+	together(renameKeyID(long), ciphertextPadded(1024))(r)
+	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		used := len(annotation) + len(resp.Annotations[annotation]) + len(name)
+		resp.Annotations[name] = make([]byte, 32<<10-used)
+	})
 }
 
 // unlimited makes Encrypt accept plaintexts of any length.
 func unlimited(r *Reference) {
-	aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-		plaintext := q.Plaintext
-		q.Plaintext = nil
-		resp, err := next(ctx, q)
-		if err != nil {
-			return nil, err
-		}
-		key, err := r.keyOf(resp.KeyId)
-		if err != nil {
-			return nil, err
-		}
-		nonce := make([]byte, nonceBytes)
-		_, _ = rand.Read(nonce)
-		resp.Ciphertext = gcm(key).Seal(nonce, nonce, plaintext, nil)
-		return resp, nil
-	})(r)
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+		resp, err := next(ctx, &kmsapi.EncryptRequest{Uid: q.Uid})
+		return r.reseal(resp, err, func(key []byte) []byte { return seal(key, q.Plaintext, nil) })
+	})
 }
 
 func allUnavailable(r *Reference) {
-	together(
-		aroundEncrypt(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptFunc) (*kmsapi.EncryptResponse, error) {
-			resp, err := next(ctx, q)
-			if err != nil {
-				return nil, status.Error(codes.Unavailable, "the request failed")
-			}
-			return resp, nil
-		}),
-		aroundDecrypt(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptFunc) (*kmsapi.DecryptResponse, error) {
-			resp, err := next(ctx, q)
-			if err != nil {
-				return nil, status.Error(codes.Unavailable, "the request failed")
-			}
-			return resp, nil
-		}),
-	)(r)
+	unavailable(&r.Encrypt)
+	unavailable(&r.Decrypt)
+}
+
+// unavailable gives each error of a method the code Unavailable.
+func unavailable[Q, R any](m *method[Q, R]) {
+	m.around(func(ctx context.Context, q *Q, next method[Q, R]) (*R, error) {
+		resp, err := next(ctx, q)
+		if err != nil {
+			return nil, status.Error(codes.Unavailable, "the request failed")
+		}
+		return resp, nil
+	})
 }

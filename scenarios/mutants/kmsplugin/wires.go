@@ -41,100 +41,70 @@ func transportMutants() []Mutant {
 
 func connectionMutants() []Mutant {
 	return []Mutant{
-		{
-			Name: "hangs-up", Mistake: "Each connection is accepted and closed at once.", Caught: plugin.Connects,
-			Fault: "refuse-connections:how=hang-up",
-		},
-		{
-			Name: "never-answers", Mistake: "The socket accepts connections, and nobody reads them.", Caught: plugin.Connects,
-			Fault: "socket-replaced:with=silent",
-		},
-		{
-			Name: "speaks-tls", Mistake: "The server requires TLS.", Caught: plugin.Connects,
+		{Name: "hangs-up", Mistake: "Each connection is accepted and closed at once.", Caught: plugin.Connects, Fault: "refuse-connections:how=hang-up"},
+		{Name: "never-answers", Mistake: "The socket accepts connections, and nobody reads them.", Caught: plugin.Connects, Fault: "socket-replaced:with=silent"},
+		{Name: "speaks-tls", Mistake: "The server requires TLS.", Caught: plugin.Connects,
 			Change: func(r *Reference) {
 				r.Options = append(r.Options, grpc.Creds(credentials.NewTLS(&tls.Config{GetCertificate: selfSigned})))
-			},
-		},
-		{
-			Name: "authority-localhost-refused", Mistake: "A call must have the path of the socket as :authority.", Caught: "KMS2-TRANSPORT-AUTHORITY",
+			}},
+		{Name: "authority-localhost-refused", Mistake: "A call must have the path of the socket as :authority.", Caught: "KMS2-TRANSPORT-AUTHORITY",
 			Also: []string{plugin.StatusAnswers},
-			Change: func(r *Reference) {
-				r.intercept(func(ctx context.Context, _ any) error {
-					if slices.Contains(metadata.ValueFromIncomingContext(ctx, ":authority"), "localhost") {
-						return status.Error(codes.PermissionDenied, "wrong :authority")
-					}
-					return nil
-				})
-			},
-		},
-		{
-			Name: "other-authority-hangs", Mistake: "Calls for another :authority than localhost wait for a host that does not come.", Caught: "KMS2-TRANSPORT-AUTHORITY-OTHER",
-			Change: func(r *Reference) {
-				r.intercept(func(ctx context.Context, _ any) error {
-					if !slices.Contains(metadata.ValueFromIncomingContext(ctx, ":authority"), "localhost") {
-						<-ctx.Done()
-					}
-					return nil
-				})
-			},
-		},
-		{
-			Name: "one-connection", Mistake: "A single connection is served at a time.", Caught: plugin.SecondConnection,
-			Change: func(r *Reference) { r.accepting(make(slots, 1).take) },
-		},
-		{
-			Name: "socket-open-to-all", Mistake: "The plugin opens its socket and the folder to everybody.", Caught: "KMS2-TRANSPORT-SOCKET-PERMISSIONS",
-			Change: func(r *Reference) {
-				r.Listen = func() (net.Listener, error) {
-					l, err := endpoint.Listen(host.Host{}, r.At, 0o777)
-					if err != nil {
-						return nil, err
-					}
-					return l, os.Chmod(filepath.Dir(r.At.Address), 0o755)
+			Change: intercept(func(ctx context.Context, _ any) error {
+				if toLocalhost(ctx) {
+					return status.Error(codes.PermissionDenied, "wrong :authority")
 				}
-			},
-		},
-		{
-			Name: "dropped-connection-crashes", Mistake: "A connection that closes in mid-call ends the process.", Caught: "KMS2-TRANSPORT-DROPPED-CONNECTION",
-			Change: func(r *Reference) {
-				r.Options = append(r.Options, grpc.StatsHandler(inMidCall{}))
-				statusOf := r.Status
-				r.Status = func(ctx context.Context, q *kmsapi.StatusRequest) (*kmsapi.StatusResponse, error) {
-					calls, ok := ctx.Value(inMidCall{}).(*atomic.Int64)
-					if !ok {
-						return nil, errors.New("the context has no counter of calls")
-					}
-					calls.Add(1)
-					waitFor(ctx, shortWait)
-					if ctx.Err() == nil { // otherwise the call has not ended before its connection
-						calls.Add(-1)
-					}
-					return statusOf(ctx, q)
+				return nil
+			})},
+		{Name: "other-authority-hangs", Mistake: "Calls for another :authority than localhost wait for a host that does not come.", Caught: "KMS2-TRANSPORT-AUTHORITY-OTHER",
+			Change: intercept(func(ctx context.Context, _ any) error {
+				if !toLocalhost(ctx) {
+					<-ctx.Done()
 				}
-			},
-		},
+				return nil
+			})},
+		{Name: "one-connection", Mistake: "A single connection is served at a time.", Caught: plugin.SecondConnection,
+			Change: func(r *Reference) { r.accepting(make(slots, 1).take) }},
+		{Name: "socket-open-to-all", Mistake: "The plugin opens its socket and the folder to everybody.", Caught: "KMS2-TRANSPORT-SOCKET-PERMISSIONS", Change: opensSocket},
+		{Name: "dropped-connection-crashes", Mistake: "A connection that closes in mid-call ends the process.", Caught: "KMS2-TRANSPORT-DROPPED-CONNECTION", Change: crashesInMidCall},
 	}
+}
+
+func toLocalhost(ctx context.Context) bool {
+	return slices.Contains(metadata.ValueFromIncomingContext(ctx, ":authority"), "localhost")
+}
+
+func opensSocket(r *Reference) {
+	r.Listen = func() (net.Listener, error) {
+		l, err := endpoint.Listen(host.Host{}, r.At, 0o777)
+		if err != nil {
+			return nil, err
+		}
+		return l, os.Chmod(filepath.Dir(r.At.Address), 0o755)
+	}
+}
+
+func crashesInMidCall(r *Reference) {
+	r.Options = append(r.Options, grpc.StatsHandler(inMidCall{}))
+	r.Status.before(func(ctx context.Context, _ *kmsapi.StatusRequest) error {
+		calls, ok := ctx.Value(inMidCall{}).(*atomic.Int64)
+		if !ok {
+			return errors.New("the context has no counter of calls")
+		}
+		calls.Add(1)
+		waitFor(ctx, shortWait)
+		if ctx.Err() == nil { // otherwise the call has not ended before its connection
+			calls.Add(-1)
+		}
+		return nil
+	})
 }
 
 // byteMutants are wrong about what comes before calls.
 func byteMutants() []Mutant {
-	crashAt := func(match func(first []byte) bool) func(*Reference) {
-		return func(r *Reference) {
-			r.accepting(func(c net.Conn) net.Conn { return &firstRead{Conn: c, match: match} })
-		}
-	}
 	return []Mutant{
-		{
-			Name: "idle-connection-blocks", Mistake: "The loop that accepts connections reads the first byte of each.", Caught: "KMS2-TRANSPORT-IDLE-CONNECTION",
-			Change: func(r *Reference) {
-				r.accepting(func(c net.Conn) net.Conn {
-					_, again := readFirst(c, 1)
-					return again
-				})
-			},
-		},
-		{
-			Name: "half-preface-blocks", Mistake: "The loop that accepts connections reads the preface of each that has begun to send.", Caught: "KMS2-TRANSPORT-HALF-PREFACE",
+		{Name: "idle-connection-blocks", Mistake: "The loop that accepts connections reads the first byte of each.", Caught: "KMS2-TRANSPORT-IDLE-CONNECTION",
+			Change: func(r *Reference) { r.accepting(readFirst(1)) }},
+		{Name: "half-preface-blocks", Mistake: "The loop that accepts connections reads the preface of each that has begun to send.", Caught: "KMS2-TRANSPORT-HALF-PREFACE",
 			Also: []string{"KMS2-LOAD-CONNECTION-CHURN"}, // connections that are closed in the middle of their preface
 			Change: func(r *Reference) {
 				listen := r.Listen
@@ -143,143 +113,122 @@ func byteMutants() []Mutant {
 					if err != nil {
 						return nil, err
 					}
-					return listener{begun(l), func(c net.Conn) net.Conn {
-						_, again := readFirst(c, len(http2.ClientPreface))
-						return again
-					}}, nil
+					return begun(l), nil
 				}
-			},
-		},
-		{
-			Name: "half-frame-blocks", Mistake: "One reader reads the frames of all connections, each to its end.", Caught: "KMS2-TRANSPORT-HALF-FRAME",
+				r.accepting(readFirst(len(http2.ClientPreface)))
+			}},
+		{Name: "half-frame-blocks", Mistake: "One reader reads the frames of all connections, each to its end.", Caught: "KMS2-TRANSPORT-HALF-FRAME",
 			Change: func(r *Reference) {
 				var one sync.Mutex
 				r.accepting(func(c net.Conn) net.Conn { return &frameConn{Conn: c, one: &one} })
-			},
-		},
-		{
-			Name: "garbage-crashes", Mistake: "Bytes that are no HTTP end the process.", Caught: "KMS2-TRANSPORT-GARBAGE",
-			Change: crashAt(func(first []byte) bool { return first[0] >= 0x80 }),
-		},
-		{
-			Name: "http1-crashes", Mistake: "An HTTP/1.1 request ends the process.", Caught: "KMS2-TRANSPORT-HTTP1",
-			Change: crashAt(func(first []byte) bool { return bytes.HasPrefix(first, []byte("GET ")) }),
-		},
-		{
-			Name: "ping-ignored", Mistake: "Pings are not answered.", Caught: "KMS2-TRANSPORT-PING",
-			Change: func(r *Reference) {
-				r.accepting(func(c net.Conn) net.Conn {
-					return &frameConn{Conn: c, keep: func(kind http2.FrameType, _ []byte) error {
-						if kind == http2.FramePing {
-							return errDropFrame
-						}
-						return nil
-					}}
-				})
-			},
-		},
-		{
-			Name: "pings-counted", Mistake: "A connection is closed after ten pings, except those of gRPC for Go.", Caught: "KMS2-TRANSPORT-PINGS-WITH-CALLS",
-			Change: func(r *Reference) {
-				r.accepting(func(c net.Conn) net.Conn {
-					pings := 0
-					return &frameConn{Conn: c, keep: func(kind http2.FrameType, payload []byte) error {
-						if kind != http2.FramePing || bytes.Equal(payload, []byte{2, 4, 16, 16, 9, 14, 7, 7}) {
-							return nil
-						}
-						if pings++; pings > 10 {
-							return errors.New("too many pings")
-						}
-						return nil
-					}}
-				})
-			},
-		},
+			}},
+		{Name: "garbage-crashes", Mistake: "Bytes that are no HTTP end the process.", Caught: "KMS2-TRANSPORT-GARBAGE",
+			Change: crashAt(func(first []byte) bool { return first[0] >= 0x80 })},
+		{Name: "http1-crashes", Mistake: "An HTTP/1.1 request ends the process.", Caught: "KMS2-TRANSPORT-HTTP1",
+			Change: crashAt(func(first []byte) bool { return bytes.HasPrefix(first, []byte("GET ")) })},
+		{Name: "ping-ignored", Mistake: "Pings are not answered.", Caught: "KMS2-TRANSPORT-PING",
+			Change: onPing(func(int) error { return errDropFrame })},
+		{Name: "pings-counted", Mistake: "A connection is closed after ten pings, except those of gRPC for Go.", Caught: "KMS2-TRANSPORT-PINGS-WITH-CALLS",
+			Change: onPing(func(others int) error {
+				if others > 10 {
+					return errors.New("too many pings")
+				}
+				return nil
+			})},
+	}
+}
+
+// crashAt ends the process if the first bytes of a connection match.
+func crashAt(match func(first []byte) bool) func(*Reference) {
+	return func(r *Reference) {
+		r.accepting(func(c net.Conn) net.Conn { return &firstRead{Conn: c, match: match} })
+	}
+}
+
+// onPing runs f at each ping. others counts those on the connection that gRPC for Go does not send.
+func onPing(f func(others int) error) func(*Reference) {
+	return func(r *Reference) {
+		r.accepting(func(c net.Conn) net.Conn {
+			others := 0
+			return &frameConn{Conn: c, keep: func(kind http2.FrameType, payload []byte) error {
+				if kind != http2.FramePing {
+					return nil
+				}
+				if !bytes.Equal(payload, []byte{2, 4, 16, 16, 9, 14, 7, 7}) {
+					others++
+				}
+				return f(others)
+			}}
+		})
 	}
 }
 
 // protocolMutants are wrong about calls, whatever their method.
 func protocolMutants() []Mutant {
-	refuseUnknown := func(service bool) func(*Reference) {
-		return func(r *Reference) {
-			r.Options = append(r.Options, grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
-				method, _ := grpc.MethodFromServerStream(stream)
-				if known := strings.HasPrefix(method, "/"+kmsapi.KeyManagementService_ServiceDesc.ServiceName+"/"); known == service {
-					return status.Error(codes.Unimplemented, "unknown "+method)
-				}
-				return status.Error(codes.Internal, "no handler")
-			}))
-		}
-	}
 	return []Mutant{
 		{Name: "unknown-method-internal", Mistake: "An unknown method is an internal error.", Caught: "KMS2-TRANSPORT-UNKNOWN-METHOD", Change: refuseUnknown(false)},
 		{Name: "unknown-service-internal", Mistake: "An unknown service is an internal error.", Caught: "KMS2-TRANSPORT-UNKNOWN-SERVICE", Change: refuseUnknown(true)},
-		{
-			Name: "incomplete-request-blocks", Mistake: "Calls are read one after another.", Caught: "KMS2-TRANSPORT-ABANDONED-REQUEST",
-			Change: func(r *Reference) { r.Options = append(r.Options, grpc.StatsHandler(oneByOne(make(chan struct{}, 1)))) },
-		},
-		{
-			Name: "status-unknown-fields-refused", Mistake: "A request of Status with an unknown field is refused.", Caught: "KMS2-TRANSPORT-UNKNOWN-FIELDS",
-			Change: func(r *Reference) {
-				r.intercept(func(_ context.Context, q any) error {
-					if m, ok := q.(*kmsapi.StatusRequest); ok && len(m.ProtoReflect().GetUnknown()) > 0 {
-						return status.Error(codes.InvalidArgument, "unknown field")
-					}
-					return nil
-				})
-			},
-		},
-		{
-			Name: "trace-refused", Mistake: "A call with traceparent is refused.", Caught: "KMS2-TRANSPORT-TRACE-METADATA",
-			Change: func(r *Reference) {
-				r.intercept(func(ctx context.Context, _ any) error {
-					if len(metadata.ValueFromIncomingContext(ctx, "traceparent")) > 0 {
-						return status.Error(codes.InvalidArgument, "unexpected metadata")
-					}
-					return nil
-				})
-			},
-		},
-		{
-			Name: "large-metadata-crashes", Mistake: "Metadata of more than 16 KiB ends the process.", Caught: "KMS2-TRANSPORT-LARGE-METADATA",
-			Change: func(r *Reference) {
-				r.intercept(func(ctx context.Context, _ any) error {
-					md, _ := metadata.FromIncomingContext(ctx)
-					for _, values := range md {
-						if len(strings.Join(values, "")) > 16<<10 {
-							crash()
-						}
-					}
-					return nil
-				})
-			},
-		},
-		{
-			Name: "gzip-broken", Mistake: "Compressed requests are accepted and not decompressed.", Caught: "KMS2-TRANSPORT-COMPRESSED",
-			Change: func(*Reference) { encoding.RegisterCompressor(noDecompressor{}) }, // of this process: the mutant is one of its own
-		},
-		{
-			Name: "big-request-crashes", Mistake: "A request of more than 64 KiB ends the process.", Caught: "KMS2-TRANSPORT-BIG-REQUEST",
-			Change: func(r *Reference) {
-				r.intercept(func(_ context.Context, q any) error {
-					if m, ok := q.(*kmsapi.StatusRequest); ok && proto.Size(m) > 64<<10 {
+		{Name: "incomplete-request-blocks", Mistake: "Calls are read one after another.", Caught: "KMS2-TRANSPORT-ABANDONED-REQUEST",
+			Change: func(r *Reference) { r.Options = append(r.Options, grpc.StatsHandler(oneByOne(make(chan struct{}, 1)))) }},
+		{Name: "status-unknown-fields-refused", Mistake: "A request of Status with an unknown field is refused.", Caught: "KMS2-TRANSPORT-UNKNOWN-FIELDS",
+			Change: intercept(func(_ context.Context, q any) error {
+				if m, ok := q.(*kmsapi.StatusRequest); ok && len(m.ProtoReflect().GetUnknown()) > 0 {
+					return refuse("unknown field")
+				}
+				return nil
+			})},
+		{Name: "trace-refused", Mistake: "A call with traceparent is refused.", Caught: "KMS2-TRANSPORT-TRACE-METADATA",
+			Change: intercept(func(ctx context.Context, _ any) error {
+				if len(metadata.ValueFromIncomingContext(ctx, "traceparent")) > 0 {
+					return refuse("unexpected metadata")
+				}
+				return nil
+			})},
+		{Name: "large-metadata-crashes", Mistake: "Metadata of more than 16 KiB ends the process.", Caught: "KMS2-TRANSPORT-LARGE-METADATA",
+			Change: intercept(func(ctx context.Context, _ any) error {
+				md, _ := metadata.FromIncomingContext(ctx)
+				for _, values := range md {
+					if len(strings.Join(values, "")) > 16<<10 {
 						crash()
 					}
-					return nil
-				})
-			},
-		},
+				}
+				return nil
+			})},
+		{Name: "gzip-broken", Mistake: "Compressed requests are accepted and not decompressed.", Caught: "KMS2-TRANSPORT-COMPRESSED",
+			Change: func(*Reference) { encoding.RegisterCompressor(noDecompressor{}) }}, // of this process: the mutant is one of its own
+		{Name: "big-request-crashes", Mistake: "A request of more than 64 KiB ends the process.", Caught: "KMS2-TRANSPORT-BIG-REQUEST",
+			Change: intercept(func(_ context.Context, q any) error {
+				if m, ok := q.(*kmsapi.StatusRequest); ok && proto.Size(m) > 64<<10 {
+					crash()
+				}
+				return nil
+			})},
+	}
+}
+
+// refuseUnknown gives unknown methods of unknown services, or of the plugin's own, the code Unimplemented, and the others another.
+func refuseUnknown(known bool) func(*Reference) {
+	return func(r *Reference) {
+		r.Options = append(r.Options, grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+			method, _ := grpc.MethodFromServerStream(stream)
+			if strings.HasPrefix(method, "/"+kmsapi.KeyManagementService_ServiceDesc.ServiceName+"/") == known {
+				return status.Error(codes.Unimplemented, "unknown "+method)
+			}
+			return status.Error(codes.Internal, "no handler")
+		}))
 	}
 }
 
 // intercept runs before each call. An error is the answer.
-func (r *Reference) intercept(before func(context.Context, any) error) {
-	r.Options = append(r.Options, grpc.UnaryInterceptor(func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		if err := before(ctx, q); err != nil {
-			return nil, err
-		}
-		return handler(ctx, q)
-	}))
+func intercept(before func(context.Context, any) error) func(*Reference) {
+	return func(r *Reference) {
+		r.Options = append(r.Options, grpc.UnaryInterceptor(func(ctx context.Context, q any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			if err := before(ctx, q); err != nil {
+				return nil, err
+			}
+			return handler(ctx, q)
+		}))
+	}
 }
 
 func selfSigned(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -326,7 +275,7 @@ func begun(l net.Listener) net.Listener {
 				return
 			}
 			go func() { // ends with the connection
-				if _, again := readFirst(c, 1); again != nil {
+				if again := readFirst(1)(c); again != nil {
 					select {
 					case b.ready <- again:
 					case <-b.closed:
