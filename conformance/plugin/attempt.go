@@ -46,11 +46,11 @@ func withConsequence(finding error, consequence string) error {
 }
 
 // patience bounds a call with a request of so many bytes. A request that is larger than any of kube-apiserver's may take longer.
-func (p *Plugin) patience(size int) time.Duration {
+func (c *client) patience(size int) time.Duration {
 	if size > 2*maxAnnotationsBytes {
-		return max(p.timing.Load, p.timing.Call)
+		return max(c.timing.Load, c.timing.Call)
 	}
-	return p.timing.Call
+	return c.timing.Call
 }
 
 // tryEncrypt calls Encrypt with a request that a plugin may refuse. The response is nil if the plugin refused it with a status. The error is a
@@ -112,18 +112,48 @@ func (s Sealed) request(p *Plugin) *kmsapi.DecryptRequest {
 	return &kmsapi.DecryptRequest{Uid: p.UID(), Ciphertext: s.Ciphertext, KeyId: s.KeyId, Annotations: maps.Clone(s.Annotations)}
 }
 
+// tryAltered decrypts s with a request that change alters. If the plugin answers, the plaintext must be that of s or of one of the others.
+func tryAltered(ctx context.Context, p *Plugin, s Sealed, what string, change func(*kmsapi.DecryptRequest), others ...Sealed) error {
+	q := s.request(p)
+	change(q)
+	allowed := [][]byte{s.Plaintext}
+	for _, o := range others {
+		allowed = append(allowed, o.Plaintext)
+	}
+	return tryDecrypt(ctx, p, what, q, allowed...)
+}
+
 // mayRoundTrip encrypts and decrypts a plaintext that a plugin may refuse to encrypt. A plugin that accepts it must give it back, but it need not
-// decrypt a ciphertext that kube-apiserver would have refused for its size.
-func mayRoundTrip(ctx context.Context, p *Plugin, plaintext []byte, what string) (refused bool, err error) {
-	resp, err := tryEncrypt(ctx, p, "Encrypt of "+what, &kmsapi.EncryptRequest{Uid: p.UID(), Plaintext: plaintext})
-	if err != nil || resp == nil {
-		return err == nil, err
+// decrypt a ciphertext that kube-apiserver would have refused for its size. with describes the request.
+func mayRoundTrip(ctx context.Context, p *Plugin, with string, q *kmsapi.EncryptRequest) error {
+	resp, err := tryEncrypt(ctx, p, "Encrypt "+with, q)
+	if err != nil {
+		return err
 	}
-	sealed := Sealed{plaintext, resp}
-	if what = "Decrypt of the ciphertext of " + what; len(resp.Ciphertext) > maxCiphertextBytes {
-		return false, tryDecrypt(ctx, p, what, sealed.request(p), plaintext)
+	if resp == nil {
+		p.Measure("refused: Encrypt %s", with)
+		return nil
 	}
-	return false, p.Unseal(ctx, sealed, what)
+	sealed, what := Sealed{q.Plaintext, resp}, "Decrypt of the ciphertext of an Encrypt "+with
+	if len(resp.Ciphertext) > maxCiphertextBytes {
+		return tryDecrypt(ctx, p, what, sealed.request(p), q.Plaintext)
+	}
+	return p.Unseal(ctx, sealed, what)
+}
+
+// mayEncrypt is mayRoundTrip for a plaintext with a new uid.
+func mayEncrypt(ctx context.Context, p *Plugin, plaintext []byte, what string) error {
+	return mayRoundTrip(ctx, p, "of "+what, &kmsapi.EncryptRequest{Uid: p.UID(), Plaintext: plaintext})
+}
+
+// each calls f for values until one is an error.
+func each[V any](values []V, f func(V) error) error {
+	for _, v := range values {
+		if err := f(v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // repeat calls f up to n times and ends early when the time of a check with many calls has passed. It returns the number of calls.
@@ -149,5 +179,28 @@ func withSealed(run func(context.Context, *Plugin, Sealed) error) func(context.C
 			return err
 		}
 		return run(ctx, p, s)
+	}
+}
+
+// withStatus is a check that begins with an answer of Status.
+func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error) func(context.Context, *Plugin) error {
+	return func(ctx context.Context, p *Plugin) error {
+		resp, err := p.Status(ctx)
+		if err != nil {
+			return found("Status", err, "a response")
+		}
+		return run(ctx, p, resp)
+	}
+}
+
+// withFrames is a check on an HTTP/2 connection of its own.
+func withFrames(run func(context.Context, *Plugin, *frames) error) func(context.Context, *Plugin) error {
+	return func(ctx context.Context, p *Plugin) error {
+		f, err := dialFrames(ctx, p)
+		if err != nil {
+			return err
+		}
+		defer f.end()
+		return run(ctx, p, f)
 	}
 }

@@ -1,14 +1,17 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
@@ -36,8 +39,8 @@ func (t roundTrip) uid() string {
 	return uuid.UUID(b).String()
 }
 
-func (t roundTrip) encrypt(ctx context.Context, client kmsapi.KeyManagementServiceClient) (*kmsapi.EncryptResponse, error) {
-	return client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: t.plaintext, Uid: t.uid()})
+func (t roundTrip) encrypt(ctx context.Context, client kmsapi.KeyManagementServiceClient, options ...grpc.CallOption) (*kmsapi.EncryptResponse, error) {
+	return client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: t.plaintext, Uid: t.uid()}, options...)
 }
 
 // run encrypts and decrypts. It reports whether the plaintext came back.
@@ -66,6 +69,46 @@ func together(n int, call func(caller int)) {
 	close(start)
 	callers.Wait()
 }
+
+// meanwhile is together in the background. The caller calls wait.
+func meanwhile(n int, call func(caller int)) (wait func()) {
+	var callers sync.WaitGroup
+	callers.Go(func() { together(n, call) })
+	return callers.Wait
+}
+
+// errOther is a Decrypt that returned something else than was encrypted.
+var errOther = errors.New("decrypt: another plaintext")
+
+// tally counts what came of the round trips of several callers.
+type tally struct {
+	mu                         sync.Mutex
+	right, wrong, late, failed int
+	first, lastLate            error // of wrong and failed ones; of late ones
+}
+
+// add runs a round trip and counts it.
+func (t *tally) add(ctx context.Context, p *Plugin, trip roundTrip) {
+	same, err := trip.run(ctx, p.Client())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case late(err):
+		t.late++
+		t.lastLate = err
+	case err != nil:
+		t.failed++
+		t.first = cmp.Or(t.first, err)
+	case same:
+		t.right++
+	default:
+		t.wrong++
+		t.first = cmp.Or(t.first, errOther)
+	}
+}
+
+// err is an error of one of the round trips, if any.
+func (t *tally) err() error { return cmp.Or(t.first, t.lastLate) }
 
 // samples is how many round trips at most show how fast a plugin is.
 const samples = 10

@@ -22,26 +22,26 @@ const authority = "localhost"
 
 // Dial opens a further connection as kube-apiserver does: insecure, :authority localhost, calls wait until the connection is ready. Options come
 // on top. The caller closes it. Dial itself does not connect.
-func (p *Plugin) Dial(options ...grpc.DialOption) (*grpc.ClientConn, error) {
+func (c *client) Dial(options ...grpc.DialOption) (*grpc.ClientConn, error) {
 	options = append([]grpc.DialOption{
 		grpc.WithAuthority(authority),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.WaitForReady(true)),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return p.at.Dial(ctx, host.Host{}) }),
-		grpc.WithUnaryInterceptor(p.traffic.intercept),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return c.at.Dial(ctx, host.Host{}) }),
+		grpc.WithUnaryInterceptor(c.traffic.intercept),
 	}, options...)
 	conn, err := grpc.NewClient("passthrough:///kms", options...)
 	if err != nil {
-		return nil, fmt.Errorf("dial %s: %w", p.at, err)
+		return nil, fmt.Errorf("dial %s: %w", c.at, err)
 	}
 	return conn, nil
 }
 
 // Raw calls a method with bytes instead of a message, and returns the bytes of the answer. The method is a full name of package kmsapi, or any
 // other. Options come on top. The caller bounds ctx.
-func (p *Plugin) Raw(ctx context.Context, method string, request []byte, options ...grpc.CallOption) ([]byte, error) {
+func (c *client) Raw(ctx context.Context, method string, request []byte, options ...grpc.CallOption) ([]byte, error) {
 	var response []byte
-	err := p.conn.Invoke(ctx, method, &request, &response, append(options, grpc.ForceCodecV2(rawCodec{}))...)
+	err := c.conn.Invoke(ctx, method, &request, &response, append(options, grpc.ForceCodecV2(rawCodec{}))...)
 	return response, err
 }
 

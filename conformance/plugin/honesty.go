@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,15 +25,91 @@ var ways = []struct {
 
 func honesty() (checks []Check) {
 	for _, w := range ways {
-		checks = append(checks,
-			failureVisible(w.mode, w.name, w.need), statusInTime(w.mode, w.name, w.need), keyIDWhileBroken(w.mode, w.name, w.need), recovers(w.mode, w.name, w.need))
+		checks = append(checks, honestyIn(w.mode, w.name, w.need)...)
 	}
-	return append(checks, noFalseSuccess(), dataAfterFailure(), statusWhileSlow(), recoversFromSlow())
+	return append(checks, []Check{
+		{Check: conformance.Check{
+			ID: "KMS2-HONESTY-NO-FALSE-SUCCESS", Profile: conformance.Extended,
+			Title:       "no ciphertext that cannot be decrypted",
+			Rule:        "What Encrypt returns while the KMS fails can be decrypted after the KMS is restored; otherwise Encrypt is an error.",
+			Source:      sourceProto + ": EncryptResponse.ciphertext; " + sourceKEP,
+			Consequence: "kube-apiserver stores objects that nobody can read again.",
+			Needs:       []conformance.Capability{HookBreak},
+		}, After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK", honestyID(ModeFail, "RECOVERS")}, Waits: true, Run: noFalseSuccess},
+		{Check: conformance.Check{
+			ID: "KMS2-HONESTY-DATA-SURVIVES", Profile: conformance.Extended,
+			Title:       "a failure of the KMS loses no data",
+			Rule:        "What was encrypted before the KMS failed can be decrypted after it is restored.",
+			Source:      sourceProto + ": DecryptRequest; " + sourceKEP,
+			Consequence: "kube-apiserver cannot read what it stored before the failure.",
+			Needs:       []conformance.Capability{HookBreak},
+		}, After: []string{RoundTrip, "KMS2-DECRYPT-AFTER-STATUS", honestyID(ModeFail, "RECOVERS")}, Waits: true, Run: withSealed(dataAfterFailure)},
+		{Check: conformance.Check{
+			ID: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Profile: conformance.Extended,
+			Title:       "Status answers while the KMS is slow",
+			Rule:        "While each request to the KMS takes longer than the timeout of a call, Status still ends within it.",
+			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s",
+			Consequence: "The health check of kube-apiserver fails with DeadlineExceeded in place of a reason.",
+			Needs:       []conformance.Capability{HookSlow},
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true, Run: statusWhileSlow},
+		{Check: conformance.Check{
+			ID: "KMS2-HONESTY-SLOW-RECOVERS", Profile: conformance.Extended,
+			Title:       "recovers from a slow KMS",
+			Rule:        "After a slow KMS is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
+			Source:      sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
+			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
+			Needs:       []conformance.Capability{HookSlow},
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(modeSlow, func(ctx context.Context, p *Plugin, _ Sealed) {
+			_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
+		})},
+	}...)
 }
 
 // honestyID is the id of a check about one way in which a KMS fails.
 func honestyID(mode, what string) string {
 	return "KMS2-HONESTY-" + strings.ToUpper(mode) + "-" + what
+}
+
+// honestyIn are the checks about one way in which a KMS fails.
+func honestyIn(mode, name string, need conformance.Capability) []Check {
+	needs := []conformance.Capability{need}
+	return []Check{
+		{Check: conformance.Check{
+			ID: honestyID(mode, "VISIBLE"), Profile: conformance.Extended,
+			Title:       "Status shows a KMS that " + name,
+			Rule:        "While the KMS " + name + " and Encrypt or Decrypt fail, Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
+			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
+			Consequence: "kube-apiserver and the health reporters take the plugin for healthy, and the failure shows first in failed reads and writes.",
+			Needs:       needs,
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip}, Waits: true, Run: failureVisible(mode)},
+		{Check: conformance.Check{
+			ID: honestyID(mode, "STATUS-IN-TIME"), Profile: conformance.Extended,
+			Title:       "Status answers while the KMS " + name,
+			Rule:        "While the KMS " + name + ", Status ends within the timeout of a call.",
+			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s; the health checks of all providers run one after another",
+			Consequence: "The health check of kube-apiserver takes the whole timeout, once for each such provider, and its reason is lost.",
+			Needs:       needs,
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", honestyID(mode, "VISIBLE")}, Waits: true, Run: statusInTime(mode)},
+		{Check: conformance.Check{
+			ID: honestyID(mode, "KEY-ID"), Profile: conformance.Extended,
+			Title:       "key_id stays while the KMS " + name,
+			Rule:        "While the KMS " + name + ", Status returns the key_id of before, or none.",
+			Source:      sourceKEP + ": the key_id must be stable and changes by a rotation only; kubernetes/kubernetes#138950: a changed key_id is acted on whatever healthz is",
+			Consequence: "kube-apiserver takes the key for rotated and tries to encrypt with one that does not exist.",
+			Needs:       needs,
+		}, After: []string{keyIDStable, honestyID(mode, "VISIBLE")}, Waits: true, Run: withStatus(keyIDWhileBroken(mode))},
+		{Check: conformance.Check{
+			ID: honestyID(mode, "RECOVERS"), Profile: conformance.Extended,
+			Title:       "recovers from a KMS that " + name,
+			Rule:        "After a KMS that " + name + " is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
+			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
+			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
+			Needs:       needs,
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(mode, func(ctx context.Context, p *Plugin, before Sealed) {
+			p.untilUnhealthy(ctx)
+			_ = p.works(ctx, before) // it may fail, but the plugin must not end
+		})},
+	}
 }
 
 // whileBroken breaks the KMS, runs judge, and restores the KMS in any case. It waits until the plugin is healthy again, so that the next check
@@ -53,316 +128,107 @@ func whileBroken(ctx context.Context, p *Plugin, mode string, judge func(context
 	return err
 }
 
-// healthy reports whether Status answers in time that the plugin is healthy.
-func (p *Plugin) healthy(ctx context.Context) bool {
-	resp, err := p.Status(ctx)
-	return err == nil && resp.Healthz == "ok"
-}
-
-func (p *Plugin) untilHealthy(ctx context.Context) (time.Duration, bool) {
-	return p.Poll(ctx, pollInterval, p.timing.Notice, p.healthy)
-}
-
-// untilUnhealthy waits until Status shows that the KMS is broken. It does not wait where it waited in vain in the same mode before.
-func (p *Plugin) untilUnhealthy(ctx context.Context) (took time.Duration, ok bool) {
-	if p.steady[p.broken] {
-		return 0, false
-	}
-	took, ok = p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool { return !p.healthy(ctx) })
-	p.steady[p.broken] = !ok
-	return took, ok
-}
-
-// works encrypts and decrypts, and decrypts what was encrypted before. It returns the first error.
-func (p *Plugin) works(ctx context.Context, before Sealed) error {
-	now, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
-	return errors.Join(p.Unseal(ctx, now, "Decrypt"), p.Unseal(ctx, before, "Decrypt of what was encrypted before"))
-}
-
-func failureVisible(mode, name string, need conformance.Capability) Check {
-	return Check{
-		Check: conformance.Check{
-			ID: honestyID(mode, "VISIBLE"), Profile: conformance.Extended,
-			Title:       "Status shows a KMS that " + name,
-			Rule:        "While the KMS " + name + " and Encrypt or Decrypt fail, Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
-			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
-			Consequence: "kube-apiserver and the health reporters take the plugin for healthy, and the failure shows first in failed reads and writes.",
-			Needs:       []conformance.Capability{need},
-		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
-			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
-				took, ok := p.untilUnhealthy(ctx)
-				if ok {
-					p.Measure("ok outlived the failure by %v", took.Round(time.Millisecond))
-					return nil
-				}
-				if err := p.works(ctx, before); err != nil {
-					return found(fmt.Sprintf("Status for %v after the hook made the KMS %s, then Encrypt and Decrypt", p.timing.Notice, mode),
-						fmt.Sprintf(`healthz "ok" in each answer, and %v`, err), `an error or another healthz than "ok"`)
-				}
-				p.Measure("Encrypt and Decrypt work without the KMS")
+func failureVisible(mode string) func(context.Context, *Plugin) error {
+	return withSealed(func(ctx context.Context, p *Plugin, before Sealed) error {
+		return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+			if took, ok := p.untilUnhealthy(ctx); ok {
+				p.Measure("ok outlived the failure by %v", took.Round(time.Millisecond))
 				return nil
-			})
-		},
-	}
-}
-
-func statusInTime(mode, name string, need conformance.Capability) Check {
-	return Check{
-		Check: conformance.Check{
-			ID: honestyID(mode, "STATUS-IN-TIME"), Profile: conformance.Extended,
-			Title:       "Status answers while the KMS " + name,
-			Rule:        "While the KMS " + name + ", Status ends within the timeout of a call.",
-			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s; the health checks of all providers run one after another",
-			Consequence: "The health check of kube-apiserver takes the whole timeout, once for each such provider, and its reason is lost.",
-			Needs:       []conformance.Capability{need},
-		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK", honestyID(mode, "VISIBLE")}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
-				p.untilUnhealthy(ctx)
-				for n := range 5 {
-					if resp, err := p.Status(ctx); err != nil && gone(err) {
-						return found(fmt.Sprintf("Status while the KMS is in mode %s, call %d", mode, n+1), err, "an answer within "+p.timing.Call.String())
-					} else if err == nil && resp.Healthz == "" {
-						return found("Status while the KMS is in mode "+mode, resp, "a healthz that says what is wrong")
-					}
-				}
-				return nil
-			})
-		},
-	}
-}
-
-func keyIDWhileBroken(mode, name string, need conformance.Capability) Check {
-	return Check{
-		Check: conformance.Check{
-			ID: honestyID(mode, "KEY-ID"), Profile: conformance.Extended,
-			Title:       "key_id stays while the KMS " + name,
-			Rule:        "While the KMS " + name + ", Status returns the key_id of before, or none.",
-			Source:      sourceKEP + ": the key_id must be stable and changes by a rotation only; kubernetes/kubernetes#138950: a changed key_id is acted on whatever healthz is",
-			Consequence: "kube-apiserver takes the key for rotated and tries to encrypt with one that does not exist.",
-			Needs:       []conformance.Capability{need},
-		},
-		After: []string{keyIDStable, honestyID(mode, "VISIBLE")}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.Status(ctx)
-			if err != nil {
-				return found("Status", err, "a response")
 			}
-			return whileBroken(ctx, p, mode, func(ctx context.Context) error {
-				p.untilUnhealthy(ctx)
-				resp, err := p.Status(ctx)
-				if err == nil && resp.KeyId != "" && resp.KeyId != before.KeyId {
-					return found("Status while the KMS is in mode "+mode, resp, "key_id "+quote(before.KeyId)+" or none")
-				}
-				return nil
-			})
-		},
-	}
-}
-
-func recovers(mode, name string, need conformance.Capability) Check {
-	return Check{
-		Check: conformance.Check{
-			ID: honestyID(mode, "RECOVERS"), Profile: conformance.Extended,
-			Title:       "recovers from a KMS that " + name,
-			Rule:        "After a KMS that " + name + " is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
-			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
-			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
-			Needs:       []conformance.Capability{need},
-		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.keyIDs(ctx)
-			if err != nil {
-				return err
+			if err := p.works(ctx, before); err != nil {
+				return found(fmt.Sprintf("Status for %v after the hook made the KMS %s, then Encrypt and Decrypt", p.timing.Notice, mode),
+					fmt.Sprintf(`healthz "ok" in each answer, and %v`, err), `an error or another healthz than "ok"`)
 			}
-			sealed, err := p.Seal(ctx)
-			if err != nil {
-				return err
-			}
-			broken := p.Break(ctx, mode)
-			if broken == nil {
-				p.untilUnhealthy(ctx)
-				_ = p.works(ctx, sealed) // it may fail, but the plugin must not end
-			}
-			if err := errors.Join(broken, p.Restore(ctx)); err != nil {
-				return err
-			}
-			if end, ended := p.ended(); ended {
-				return found("Encrypt and Decrypt while the KMS is in mode "+mode, end, "an error, from a process that goes on")
-			}
-			return p.recovered(ctx, before)
-		},
-	}
-}
-
-// keyIDs are those that Status returns. A plugin that goes back and forth after a rotation, which another check judges, has two.
-func (p *Plugin) keyIDs(ctx context.Context) (ids []string, err error) {
-	return ids, eachStatus(ctx, p, 10, func(_ int, resp *kmsapi.StatusResponse) error {
-		ids = append(ids, resp.KeyId)
-		return nil
+			p.Measure("Encrypt and Decrypt work without the KMS")
+			return nil
+		})
 	})
 }
 
-// recovered waits until the plugin is healthy, and judges it then.
-func (p *Plugin) recovered(ctx context.Context, before []string) error {
-	took, ok := p.untilHealthy(ctx)
-	if !ok {
-		resp, err := p.Status(ctx)
-		if err != nil {
-			return found(fmt.Sprintf("Status %v after the KMS was restored", p.timing.Notice), err, `healthz "ok"`)
-		}
-		return found(fmt.Sprintf("Status %v after the KMS was restored", p.timing.Notice), resp, `healthz "ok"`)
-	}
-	p.Measure("the error outlived the recovery by %v", took.Round(time.Millisecond))
-	resp, err := p.Status(ctx)
-	if err != nil {
-		return found("Status after the recovery", err, "a response")
-	}
-	if !slices.Contains(before, resp.KeyId) {
-		return found("Status after the recovery", resp, "key_id "+quote(before[0])+" as before")
-	}
-	// The plugin may learn of the recovery by Status before its connections to the KMS have recovered: the round trip has the same bound.
-	var last error
-	if _, ok := p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool {
-		var sealed Sealed
-		if sealed, last = p.Seal(ctx); last == nil {
-			last = p.Unseal(ctx, sealed, "Decrypt after the recovery")
-		}
-		return last == nil
-	}); !ok {
-		return last
-	}
-	return nil
-}
-
-func noFalseSuccess() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-HONESTY-NO-FALSE-SUCCESS", Profile: conformance.Extended,
-			Title:       "no ciphertext that cannot be decrypted",
-			Rule:        "What Encrypt returns while the KMS fails can be decrypted after the KMS is restored; otherwise Encrypt is an error.",
-			Source:      sourceProto + ": EncryptResponse.ciphertext; " + sourceKEP,
-			Consequence: "kube-apiserver stores objects that nobody can read again.",
-			Needs:       []conformance.Capability{HookBreak},
-		},
-		After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK", honestyID(ModeFail, "RECOVERS")}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			var sealed []Sealed
-			if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
-				for range 5 {
-					if s, err := p.Seal(ctx); err == nil {
-						sealed = append(sealed, s)
-					}
-				}
-				return nil
-			}); err != nil {
-				return err
-			}
-			p.Measure("%d of 5 calls of Encrypt succeeded while the KMS failed", len(sealed))
-			for _, s := range sealed {
-				if err := p.Unseal(ctx, s, "Decrypt after the KMS was restored, of what Encrypt returned while it failed"); err != nil {
-					return err
+func statusInTime(mode string) func(context.Context, *Plugin) error {
+	return func(ctx context.Context, p *Plugin) error {
+		return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+			p.untilUnhealthy(ctx)
+			for n := range 5 {
+				if resp, err := p.Status(ctx); err != nil && gone(err) {
+					return found(fmt.Sprintf("Status while the KMS is in mode %s, call %d", mode, n+1), err, "an answer within "+p.timing.Call.String())
+				} else if err == nil && resp.Healthz == "" {
+					return found("Status while the KMS is in mode "+mode, resp, "a healthz that says what is wrong")
 				}
 			}
 			return nil
-		},
+		})
 	}
 }
 
-func dataAfterFailure() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-HONESTY-DATA-SURVIVES", Profile: conformance.Extended,
-			Title:       "a failure of the KMS loses no data",
-			Rule:        "What was encrypted before the KMS failed can be decrypted after it is restored.",
-			Source:      sourceProto + ": DecryptRequest; " + sourceKEP,
-			Consequence: "kube-apiserver cannot read what it stored before the failure.",
-			Needs:       []conformance.Capability{HookBreak},
-		},
-		After: []string{RoundTrip, "KMS2-DECRYPT-AFTER-STATUS", honestyID(ModeFail, "RECOVERS")}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			sealed, err := p.Seal(ctx)
-			if err != nil {
-				return err
+func keyIDWhileBroken(mode string) func(context.Context, *Plugin, *kmsapi.StatusResponse) error {
+	return func(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
+		return whileBroken(ctx, p, mode, func(ctx context.Context) error {
+			p.untilUnhealthy(ctx)
+			resp, err := p.Status(ctx)
+			if err == nil && resp.KeyId != "" && resp.KeyId != before.KeyId {
+				return found("Status while the KMS is in mode "+mode, resp, "key_id "+quote(before.KeyId)+" or none")
 			}
-			if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
-				p.untilUnhealthy(ctx)
-				_, _ = p.Decrypt(ctx, sealed.EncryptResponse) // may fail, or be answered from a cache
-				return nil
-			}); err != nil {
-				return err
-			}
-			return p.Unseal(ctx, sealed, "Decrypt after the KMS was restored, of what was encrypted before it failed")
-		},
+			return nil
+		})
 	}
 }
 
-func statusWhileSlow() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Profile: conformance.Extended,
-			Title:       "Status answers while the KMS is slow",
-			Rule:        "While each request to the KMS takes longer than the timeout of a call, Status still ends within it.",
-			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s",
-			Consequence: "The health check of kube-apiserver fails with DeadlineExceeded in place of a reason.",
-			Needs:       []conformance.Capability{HookSlow},
-		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			slowed := p.Slow(ctx)
-			var judged error
-			if slowed == nil {
-				p.Poll(ctx, pollInterval, p.timing.Watch, func(ctx context.Context) bool {
-					if _, err := p.Status(ctx); err != nil && gone(err) {
-						judged = found("Status while the KMS is slow", err, "an answer within "+p.timing.Call.String())
-					}
-					return judged != nil
-				})
-			}
-			if err := errors.Join(slowed, p.Restore(ctx)); err != nil {
-				return err
-			}
-			_, _ = p.untilHealthy(ctx)
-			return judged
-		},
-	}
+// recovers breaks the KMS, uses the plugin meanwhile, restores the KMS and judges the plugin then.
+func recovers(mode string, use func(ctx context.Context, p *Plugin, before Sealed)) func(context.Context, *Plugin) error {
+	return withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
+		before, err := p.keyIDs(ctx)
+		if err != nil {
+			return err
+		}
+		broken := p.Break(ctx, mode)
+		if broken == nil {
+			use(ctx, p, sealed)
+		}
+		if err := errors.Join(broken, p.Restore(ctx)); err != nil {
+			return err
+		}
+		if end, ended := p.ended(); ended {
+			return found("Encrypt and Decrypt while the KMS is in mode "+mode, end, "an error, from a process that goes on")
+		}
+		return p.recovered(ctx, before)
+	})
 }
 
-func recoversFromSlow() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-HONESTY-SLOW-RECOVERS", Profile: conformance.Extended,
-			Title:       "recovers from a slow KMS",
-			Rule:        "After a slow KMS is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
-			Source:      sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
-			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
-			Needs:       []conformance.Capability{HookSlow},
-		},
-		After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			before, err := p.keyIDs(ctx)
-			if err != nil {
-				return err
+func noFalseSuccess(ctx context.Context, p *Plugin) error {
+	var sealed []Sealed
+	if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+		for range 5 {
+			if s, err := p.Seal(ctx); err == nil {
+				sealed = append(sealed, s)
 			}
-			slowed := p.Slow(ctx)
-			if slowed == nil {
-				_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
-			}
-			if err := errors.Join(slowed, p.Restore(ctx)); err != nil {
-				return err
-			}
-			return p.recovered(ctx, before)
-		},
+		}
+		return nil
+	}); err != nil {
+		return err
 	}
+	p.Measure("%d of 5 calls of Encrypt succeeded while the KMS failed", len(sealed))
+	return p.unsealAll(ctx, sealed, "Decrypt after the KMS was restored, of what Encrypt returned while it failed")
+}
+
+func dataAfterFailure(ctx context.Context, p *Plugin, sealed Sealed) error {
+	if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+		p.untilUnhealthy(ctx)
+		_, _ = p.Decrypt(ctx, sealed.EncryptResponse) // may fail, or be answered from a cache
+		return nil
+	}); err != nil {
+		return err
+	}
+	return p.Unseal(ctx, sealed, "Decrypt after the KMS was restored, of what was encrypted before it failed")
+}
+
+func statusWhileSlow(ctx context.Context, p *Plugin) error {
+	return whileBroken(ctx, p, modeSlow, func(ctx context.Context) error {
+		return p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
+			if _, err := p.Status(ctx); err != nil && gone(err) {
+				return found("Status while the KMS is slow", err, "an answer within "+p.timing.Call.String())
+			}
+			return nil
+		})
+	})
 }

@@ -14,6 +14,8 @@ type hooks struct {
 	commands Hooks
 	values   map[string]string // of the placeholders
 	timeout  time.Duration
+	// broken is the mode in which the check broke the KMS; empty: it did not.
+	broken string
 }
 
 // hookError is a hook that failed: a mistake of the environment, not of the plugin.
@@ -21,26 +23,23 @@ type hookError struct{ error }
 
 func (e hookError) Unwrap() error { return e.error }
 
-// Break makes the KMS fail in a mode (ModeFail and so on). The check must call Restore.
-func (p *Plugin) Break(ctx context.Context, mode string) error {
-	p.broken = mode
-	return p.hooks.run(ctx, "hook-break", p.hooks.commands.Break, mode)
+// Break makes the KMS fail in a mode (ModeFail and so on), or makes it slow. The check must call Restore.
+func (h *hooks) Break(ctx context.Context, mode string) error {
+	h.broken = mode
+	if mode == modeSlow {
+		return h.run(ctx, "hook-slow", h.commands.Slow, mode)
+	}
+	return h.run(ctx, "hook-break", h.commands.Break, mode)
 }
 
-// Slow makes the KMS slow. The check must call Restore.
-func (p *Plugin) Slow(ctx context.Context) error {
-	p.broken = modeSlow
-	return p.hooks.run(ctx, "hook-slow", p.hooks.commands.Slow, modeSlow)
-}
-
-// Restore undoes Break and Slow. It also runs when ctx has ended, so that no check leaves the KMS broken.
-func (p *Plugin) Restore(ctx context.Context) error {
-	return p.hooks.run(context.WithoutCancel(ctx), "hook-restore", p.hooks.commands.Restore, "restore")
+// Restore undoes Break. It also runs when ctx has ended, so that no check leaves the KMS broken.
+func (h *hooks) Restore(ctx context.Context) error {
+	return h.run(context.WithoutCancel(ctx), "hook-restore", h.commands.Restore, "restore")
 }
 
 // Rotate makes the KMS use a new KEK.
-func (p *Plugin) Rotate(ctx context.Context) error {
-	return p.hooks.run(ctx, "hook-rotate", p.hooks.commands.Rotate, "rotate")
+func (h *hooks) Rotate(ctx context.Context) error {
+	return h.run(ctx, "hook-rotate", h.commands.Rotate, "rotate")
 }
 
 func (h *hooks) run(ctx context.Context, name, text, mode string) error {

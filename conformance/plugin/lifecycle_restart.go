@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	kmsapi "k8s.io/kms/apis/v2"
+
 	"github.com/kmsharness/kmsharness/conformance"
 )
 
@@ -12,70 +14,68 @@ import (
 const (
 	stopRestart = "KMS2-LIFECYCLE-RESTART-AFTER-SIGTERM"
 	killRestart = "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"
+	dataKept    = "KMS2-LIFECYCLE-DATA-AFTER-SIGTERM"
 )
 
-func restartAfterStop() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: stopRestart, Profile: conformance.Extended,
-			Title:       "restarts after SIGTERM",
-			Rule:        "After SIGTERM the plugin starts again at the same path, and clients that were connected reach it there.",
-			Source:      sourceBlackout,
-			Consequence: "An upgrade of the plugin leaves kube-apiserver without it: after 3 minutes all writes of encrypted resources fail.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{StatusAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			return restart(ctx, p, "SIGTERM", terminate(p))
-		},
-	}
+func restartAfterStop(ctx context.Context, p *Plugin) error {
+	return restart(ctx, p, "SIGTERM", (*ownProcess).end)
 }
 
-func restartAfterKill() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: killRestart, Profile: conformance.Extended,
-			Title:       "restarts after SIGKILL",
-			Rule:        "After SIGKILL, which leaves the socket file behind, the plugin starts again at the same path.",
-			Source:      sourceBlackout + "; unix(7): bind fails with EADDRINUSE if the file exists",
-			Consequence: "After the kernel has killed the plugin for lack of memory, or a crash, it stays down until somebody removes the file.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{stopRestart},
-		Run: func(ctx context.Context, p *Plugin) error {
-			if err := restart(ctx, p, "SIGKILL", p.Kill); err != nil {
-				return err
-			}
-			_, err := sealWhenReady(ctx, p)
-			return err
-		},
+func restartAfterKill(ctx context.Context, p *Plugin) error {
+	if err := restart(ctx, p, "SIGKILL", (*ownProcess).Kill); err != nil {
+		return err
 	}
+	return sealsAgain(ctx, p)
 }
 
 // restartsInARow is how often the check restarts the plugin, if there is time.
 const restartsInARow = 10
 
-func manyRestarts() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-LIFECYCLE-TEN-RESTARTS", Profile: conformance.Extended,
-			Title:       "ten restarts in a row",
-			Rule:        "The plugin can be restarted ten times in a row.",
-			Source:      sourcePod + "; kubelet restarts a container with restartPolicy Always as often as it ends",
-			Consequence: "After some restarts the plugin stays down, and with it all writes of encrypted resources.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{stopRestart},
-		Waits: true,
-		Run: func(ctx context.Context, p *Plugin) error {
-			n := 0
-			for began := time.Now(); n < restartsInARow && time.Since(began) < p.timing.Load; n++ {
-				if err := restart(ctx, p, fmt.Sprintf("SIGTERM, %d times in a row", n+1), terminate(p)); err != nil {
-					return err
-				}
-			}
-			p.Measure("%d restarts", n)
-			return nil
-		},
+func manyRestarts(ctx context.Context, p *Plugin) error {
+	n := 0
+	for began := time.Now(); n < restartsInARow && time.Since(began) < p.timing.Load; n++ {
+		if err := restart(ctx, p, fmt.Sprintf("SIGTERM, %d times in a row", n+1), (*ownProcess).end); err != nil {
+			return err
+		}
 	}
+	p.Measure("%d restarts", n)
+	return nil
+}
+
+func dataAfter(id, signal string, after []string, end ending) Check {
+	return Check{Check: conformance.Check{
+		ID: id, Profile: conformance.Extended,
+		Title:       "decrypts after " + signal,
+		Rule:        "After " + signal + " and a start, the plugin decrypts what it encrypted before.",
+		Source:      sourceKEP + ", Metadata: Decrypt gets what Encrypt returned, and \"no state coordination is required between different instances of the KMS plugin\"",
+		Consequence: "All data that was encrypted before the restart is lost.",
+		Needs:       []conformance.Capability{Command},
+	}, After: after, Run: withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
+		if err := restart(ctx, p, signal, end); err != nil {
+			return err
+		}
+		// Until the plugin can, errors are tried again, for the time of two calls at most.
+		return p.until(ctx, retry, min(p.timing.Start, 2*p.timing.Call), func(ctx context.Context) error {
+			return p.Unseal(ctx, sealed, "Decrypt, after "+signal+" and a start, of what was encrypted before")
+		})
+	})}
+}
+
+func keyIDAfterRestart(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
+	if err := restart(ctx, p, "SIGTERM", (*ownProcess).end); err != nil {
+		return err
+	}
+	var after *kmsapi.StatusResponse
+	var err error
+	p.Poll(ctx, retry, p.timing.Start, func(ctx context.Context) bool { // the KMS may need time after a start
+		after, err = p.Status(ctx)
+		return err == nil && after.KeyId != ""
+	})
+	if err != nil {
+		return found("Status after a restart", err, "a response")
+	}
+	if after.KeyId != before.KeyId {
+		return found("Status after a restart", after, "key_id "+quote(before.KeyId)+", as before")
+	}
+	return nil
 }

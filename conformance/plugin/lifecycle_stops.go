@@ -3,31 +3,18 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/kmsharness/kmsharness/conformance"
+	"google.golang.org/grpc"
+	kmsapi "k8s.io/kms/apis/v2"
 )
 
 const stopsOnTerm = "KMS2-LIFECYCLE-STOPS"
 
-func stops() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: stopsOnTerm, Profile: conformance.Extended,
-			Title:       "stops on SIGTERM",
-			Rule:        "The process ends within 30 s of SIGTERM, while kube-apiserver is connected.",
-			Source:      sourcePod,
-			Consequence: "Each upgrade and each drain of a control-plane node takes 30 s longer, in which the plugin may or may not answer.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{stopRestart},
-		Run: func(ctx context.Context, p *Plugin) error {
-			if _, err := p.Status(ctx); err != nil { // connects
-				return found("Status", err, "a response")
-			}
-			return stop(ctx, p, "SIGTERM")
-		},
-	}
+func stops(ctx context.Context, p *Plugin, _ *kmsapi.StatusResponse) error {
+	return stop(ctx, p, "SIGTERM")
 }
 
 // stop ends the plugin with SIGTERM and starts it again. It is a Finding if the plugin had to be killed.
@@ -45,67 +32,118 @@ func stop(ctx context.Context, p *Plugin, what string) error {
 	if exit.Forced {
 		return found(what, fmt.Sprintf("the process still ran after %v", took.Round(time.Second)), "its end within "+p.timing.Stop.String())
 	}
-	_, err = sealWhenReady(ctx, p)
-	return err
+	return sealsAgain(ctx, p)
 }
 
-func stopsWithIdleConnection() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-LIFECYCLE-STOPS-WITH-IDLE-CONNECTION", Profile: conformance.Robustness,
-			Title:       "an idle connection delays no stop",
-			Rule:        "The process ends within 30 s of SIGTERM, also while a client has a connection on which it sends nothing.",
-			Source:      sourcePod,
-			Consequence: "A probe or a client that hangs delays each stop of the plugin until it is killed.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{stopsOnTerm, idle},
-		Run: func(ctx context.Context, p *Plugin) error {
-			w, err := dialWire(ctx, p)
-			if err != nil {
-				return err
-			}
-			defer w.Close()
-			if err := othersServed(ctx, p, "while there is an idle one"); err != nil { // the plugin has accepted it by now
-				return err
-			}
-			return stop(ctx, p, "SIGTERM with an idle connection")
-		},
+func stopsWithIdleConnection(ctx context.Context, p *Plugin) error {
+	w, err := dialWire(ctx, p)
+	if err != nil {
+		return err
 	}
+	defer w.Close()
+	if err := othersServed(ctx, p, "while there is an idle one"); err != nil { // the plugin has accepted it by now
+		return err
+	}
+	return stop(ctx, p, "SIGTERM with an idle connection")
+}
+
+func callAtStop(ctx context.Context, p *Plugin) error {
+	var hung error
+	err := endUnderLoad(ctx, p, (*ownProcess).end, func(err error) {
+		if late(err) {
+			hung = err
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if err := startAfter(ctx, p, "SIGTERM in mid-call"); err != nil {
+		return err
+	}
+	if hung != nil {
+		return found("Encrypt, in flight at SIGTERM", hung, "an answer or an error before the timeout")
+	}
+	return sealsAgain(ctx, p)
+}
+
+func killInMidCall(ctx context.Context, p *Plugin) error {
+	if err := endUnderLoad(ctx, p, (*ownProcess).Kill, func(error) {}); err != nil {
+		return err
+	}
+	if err := startAfter(ctx, p, "SIGKILL in mid-call"); err != nil {
+		return err
+	}
+	if err := sealsAgain(ctx, p); err != nil {
+		_ = restart(ctx, p, "SIGTERM", (*ownProcess).end) // perhaps it works for those who follow
+		return err
+	}
+	return nil
 }
 
 // callsAtEnd is how many callers the plugin has when it ends.
 const callsAtEnd = 4
 
-func callAtStop() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-LIFECYCLE-CALL-AT-STOP", Profile: conformance.Extended,
-			Title:       "no call hangs at a stop",
-			Rule:        "A call that is in flight at SIGTERM is answered, or ends with an error, before its timeout.",
-			Source:      sourcePod + "; k8s.io/kms/pkg/service/grpc_service.go: Shutdown blocks until all pending RPCs are finished, Close cancels them",
-			Consequence: "Each restart of the plugin makes requests to kube-apiserver wait for the timeout of a call.",
-			Needs:       []conformance.Capability{Command},
-		},
-		After: []string{stopsOnTerm, inARow},
-		Run: func(ctx context.Context, p *Plugin) error {
-			var hung error
-			err := endUnderLoad(ctx, p, terminate(p), func(err error) {
-				if late(err) {
-					hung = err
-				}
-			})
+// endUnderLoad runs end while callers call Encrypt, and passes the last error of each caller to ended.
+func endUnderLoad(ctx context.Context, p *Plugin, end ending, ended func(error)) error {
+	var calls, took atomic.Int64
+	var over atomic.Bool
+	var mu sync.Mutex
+	trips := roundTrips(p, callsAtEnd)
+	wait := meanwhile(callsAtEnd, func(caller int) {
+		for !over.Load() && ctx.Err() == nil {
+			calls.Add(1)
+			began := time.Now()
+			call, cancel := context.WithTimeout(ctx, p.timing.Call)
+			// It does not wait for the next start: that would hide a call that hangs.
+			_, err := trips[caller].encrypt(call, p.Client(), grpc.WaitForReady(false))
+			cancel()
+			took.Store(int64(time.Since(began)))
 			if err != nil {
-				return err
+				mu.Lock()
+				ended(err)
+				mu.Unlock()
 			}
-			if err := startAfter(ctx, p, "SIGTERM in mid-call"); err != nil {
-				return err
-			}
-			if hung != nil {
-				return found("Encrypt, in flight at SIGTERM", hung, "an answer or an error before the timeout")
-			}
-			_, err = sealWhenReady(ctx, p)
-			return err
-		},
+		}
+	})
+	p.Poll(ctx, time.Millisecond, p.timing.Call, func(context.Context) bool { return calls.Load() > 2*callsAtEnd })
+	over.Store(true) // each caller has at most one more call, which is half done after half of its time
+	half := time.NewTimer(time.Duration(took.Load() / 2))
+	defer half.Stop()
+	select {
+	case <-half.C:
+	case <-ctx.Done():
 	}
+	err := end(p.ownProcess, ctx)
+	wait()
+	return err
+}
+
+// blackout is how long the plugin is down while a call waits for it.
+const blackout = time.Second
+
+// waits is the id of the check without which a plugin that has started may refuse the next call.
+const waits = "KMS2-LIFECYCLE-WAITING-CALL"
+
+func waitingCall(ctx context.Context, p *Plugin) error {
+	if err := p.end(ctx); err != nil {
+		return err
+	}
+	trip := roundTrips(p, 1)[0]
+	call, cancel := context.WithTimeout(ctx, blackout+p.timing.Start)
+	defer cancel()
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := trip.encrypt(call, p.Client())
+		waiting <- err
+	}()
+	p.Poll(ctx, blackout, blackout, func(context.Context) bool { return false })
+	if err := startAfter(ctx, p, "SIGTERM and "+blackout.String()); err != nil {
+		cancel()
+		<-waiting
+		return err
+	}
+	if err := <-waiting; err != nil {
+		return found("Encrypt, called while the plugin was down", err, "a ciphertext when it has started")
+	}
+	return nil
 }

@@ -30,70 +30,47 @@ const (
 	threadsSteady     = "KMS2-LOAD-THREADS-STEADY"
 )
 
-func descriptors() Check {
-	return steady(resource{
-		id: descriptorsSteady, title: "descriptors do not grow", what: "open descriptors",
-		calls: 2000, callers: 2, least: 10, above: 0.01, read: countDescriptors, after: []string{inARow},
-	})
-}
-
-func threads() Check {
-	return steady(resource{
-		id: threadsSteady, title: "threads do not grow", what: "threads",
-		calls: 2000, callers: 2, least: 10, above: 0.01, read: func(pid int) (int, error) { return readStatus(pid, "Threads") }, after: []string{inARow},
-	})
-}
-
 // memory allows 512 bytes for each call: at a poll every 20 s these are 800 MB in a year.
-func memory() Check {
-	return steady(resource{
-		id: "KMS2-LOAD-MEMORY-STEADY", title: "memory does not grow", what: "kB of resident memory",
-		calls: 100_000, callers: 32, least: 8 << 10, above: 0.5, read: func(pid int) (int, error) { return readStatus(pid, "VmRSS") },
-		after: []string{inARow, descriptorsSteady, threadsSteady},
-	})
+// steady is a check that a resource does not grow by the calls.
+func steady(r resource) Check {
+	return Check{Check: conformance.Check{
+		ID: r.id, Profile: conformance.Extended,
+		Title:       r.title,
+		Rule:        fmt.Sprintf("%d calls of all methods do not add %s that are proportional to the number of calls.", r.calls, r.what),
+		Source:      sourceProto + ": Status \"is meant to be polled\"; " + sourceDocs + ": it will be under constant load",
+		Consequence: "The plugin is killed or fails after days or weeks, and until it has restarted kube-apiserver cannot read what it has not cached.",
+		Needs:       []conformance.Capability{Process},
+	}, After: r.after, Run: r.judge}
 }
 
-// steady compares the growth in two halves of many calls, after calls that fill caches. What grows by the calls grows in both.
-func steady(r resource) Check {
-	return Check{
-		Check: conformance.Check{
-			ID: r.id, Profile: conformance.Extended,
-			Title:       r.title,
-			Rule:        fmt.Sprintf("%d calls of all methods do not add %s that are proportional to the number of calls.", r.calls, r.what),
-			Source:      sourceProto + ": Status \"is meant to be polled\"; " + sourceDocs + ": it will be under constant load",
-			Consequence: "The plugin is killed or fails after days or weeks, and until it has restarted kube-apiserver cannot read what it has not cached.",
-			Needs:       []conformance.Capability{Process},
-		},
-		After: r.after,
-		Run: func(ctx context.Context, p *Plugin) error {
-			pid, err := p.PID(ctx)
-			if err != nil {
-				return err
-			}
-			total := call(ctx, p, r.callers, r.calls/5, p.timing.Load/10)
-			var grown, made [2]int
-			from, err := r.read(pid)
-			if err != nil {
-				return err
-			}
-			for half := range grown {
-				made[half] = call(ctx, p, r.callers, r.calls*2/5, p.timing.Load/5)
-				to, err := r.read(pid)
-				if err != nil {
-					return err
-				}
-				grown[half], from, total = to-from, to, total+made[half]
-			}
-			p.Measure("%d calls; growth %d and %d %s in %d and %d of them", total, grown[0], grown[1], r.what, made[0], made[1])
-			for half := range grown {
-				if grown[half] < max(r.least, int(r.above*float64(made[half]))) {
-					return nil
-				}
-			}
-			return found(fmt.Sprintf("%d and then %d calls of all methods, after %d", made[0], made[1], total-made[0]-made[1]),
-				fmt.Sprintf("%d and then %d more %s", grown[0], grown[1], r.what), "no growth for each call")
-		},
+// judge compares the growth in two halves of many calls, after calls that fill caches. What grows by the calls grows in both.
+func (r resource) judge(ctx context.Context, p *Plugin) error {
+	pid, err := p.PID(ctx)
+	if err != nil {
+		return err
 	}
+	total := call(ctx, p, r.callers, r.calls/5, p.timing.Load/10)
+	var grown, made [2]int
+	from, err := r.read(pid)
+	if err != nil {
+		return err
+	}
+	for half := range grown {
+		made[half] = call(ctx, p, r.callers, r.calls*2/5, p.timing.Load/5)
+		to, err := r.read(pid)
+		if err != nil {
+			return err
+		}
+		grown[half], from, total = to-from, to, total+made[half]
+	}
+	p.Measure("%d calls; growth %d and %d %s in %d and %d of them", total, grown[0], grown[1], r.what, made[0], made[1])
+	for half := range grown {
+		if grown[half] < max(r.least, int(r.above*float64(made[half]))) {
+			return nil
+		}
+	}
+	return found(fmt.Sprintf("%d and then %d calls of all methods, after %d", made[0], made[1], total-made[0]-made[1]),
+		fmt.Sprintf("%d and then %d more %s", grown[0], grown[1], r.what), "no growth for each call")
 }
 
 // call makes n calls in the time that it has, and returns how many it made. One of the callers encrypts and decrypts, the others poll Status.

@@ -30,14 +30,14 @@ func newLogSource(file string) (logSource, error) {
 }
 
 // ReadLog returns what the plugin has logged since the run began. It needs the capability Log.
-func (p *Plugin) ReadLog() ([]byte, error) {
-	f, err := os.Open(p.log.file)
+func (l logSource) ReadLog() ([]byte, error) {
+	f, err := os.Open(l.file)
 	if err != nil {
 		return nil, fmt.Errorf("read the log of the plugin: %w", err)
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() >= p.log.begin { // a smaller one was rotated: all of it is new
-		if _, err := f.Seek(p.log.begin, io.SeekStart); err != nil {
+	if info, err := f.Stat(); err == nil && info.Size() >= l.begin { // a smaller one was rotated: all of it is new
+		if _, err := f.Seek(l.begin, io.SeekStart); err != nil {
 			return nil, fmt.Errorf("read the log of the plugin: %w", err)
 		}
 	}

@@ -21,78 +21,70 @@ const SeedBytes = 32
 
 // Plugin is the plugin under test as a check uses it. It is for one goroutine, except where a method says otherwise.
 type Plugin struct {
-	at       endpoint.Endpoint
-	timing   Timing
-	rand     *rand.Rand
-	conn     *grpc.ClientConn // shared by the checks; they dial further ones
-	traffic  *traffic
-	hooks    *hooks
-	owned    *ownProcess // nil: the suite did not start the plugin
-	log      logSource
+	*client
+	*ownProcess
+	*hooks
+	logSource
 	measured []string
-	// restarts counts how often the suite ended and started the plugin.
-	restarts int
-	// answered reports whether Status has answered after some start.
-	answered bool
-	// broken is the mode in which the check broke the KMS; empty: it did not.
-	broken string
 	// steady has the modes in which Status stays "ok".
 	steady  map[string]bool
 	starved starved
-	// waiting receives a line while the plugin does not listen.
-	waiting func(string)
 }
-
-func (p *Plugin) Endpoint() endpoint.Endpoint { return p.at }
-
-// Timing has the bounds of the run.
-func (p *Plugin) Timing() Timing { return p.timing }
 
 // Measure adds a number to the result of the check.
 func (p *Plugin) Measure(format string, args ...any) {
 	p.measured = append(p.measured, fmt.Sprintf(format, args...))
 }
 
+// client calls the plugin.
+type client struct {
+	at      endpoint.Endpoint
+	timing  Timing
+	rand    *rand.Rand
+	conn    *grpc.ClientConn // shared by the checks; they dial further ones
+	traffic *traffic
+}
+
 // Bytes returns n random bytes. The seed of the run decides which.
-func (p *Plugin) Bytes(n int) []byte {
+func (c *client) Bytes(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(p.rand.Uint32())
+		b[i] = byte(c.rand.Uint32())
 	}
 	return b
 }
 
 // UID returns the uid of one operation, as kube-apiserver makes it. The seed of the run decides which.
-func (p *Plugin) UID() string {
-	id, _ := uuid.FromBytes(p.Bytes(16)) // 16 bytes are always a UUID
+func (c *client) UID() string {
+	id, _ := uuid.FromBytes(c.Bytes(16)) // 16 bytes are always a UUID
 	return id.String()
 }
 
 // Client calls the plugin over the connection that the checks share. It is safe for concurrent use. A call without a deadline waits for ever.
-func (p *Plugin) Client() kmsapi.KeyManagementServiceClient {
-	return kmsapi.NewKeyManagementServiceClient(p.conn)
+func (c *client) Client() kmsapi.KeyManagementServiceClient {
+	return kmsapi.NewKeyManagementServiceClient(c.conn)
 }
 
 // Status calls Status once, with the deadline of a call.
-func (p *Plugin) Status(ctx context.Context) (*kmsapi.StatusResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+func (c *client) Status(ctx context.Context) (*kmsapi.StatusResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)
 	defer cancel()
-	return p.Client().Status(ctx, &kmsapi.StatusRequest{})
+	return c.Client().Status(ctx, &kmsapi.StatusRequest{})
 }
 
 // Encrypt calls Encrypt once, with a new uid and the deadline of a call.
-func (p *Plugin) Encrypt(ctx context.Context, plaintext []byte) (*kmsapi.EncryptResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+func (c *client) Encrypt(ctx context.Context, plaintext []byte) (*kmsapi.EncryptResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)
 	defer cancel()
-	return p.Client().Encrypt(ctx, &kmsapi.EncryptRequest{Uid: p.UID(), Plaintext: plaintext})
+	return c.Client().Encrypt(ctx, &kmsapi.EncryptRequest{Uid: c.UID(), Plaintext: plaintext})
 }
 
 // Decrypt calls Decrypt once with what Encrypt returned, as kube-apiserver does, with a new uid and the deadline of a call.
-func (p *Plugin) Decrypt(ctx context.Context, sealed *kmsapi.EncryptResponse) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+func (c *client) Decrypt(ctx context.Context, sealed *kmsapi.EncryptResponse) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)
 	defer cancel()
-	resp, err := p.Client().Decrypt(ctx, &kmsapi.DecryptRequest{
-		Uid: p.UID(), Ciphertext: sealed.Ciphertext, KeyId: sealed.KeyId, Annotations: sealed.Annotations,
+	resp, err := c.Client().Decrypt(ctx, &kmsapi.DecryptRequest{
+		Uid: c.UID(), Ciphertext: sealed.Ciphertext, KeyId: sealed.KeyId, Annotations: sealed.Annotations,
 	})
 	if err != nil {
 		return nil, err
@@ -107,9 +99,9 @@ type Sealed struct {
 }
 
 // Seal encrypts a random seed. An error of the plugin is a Finding.
-func (p *Plugin) Seal(ctx context.Context) (Sealed, error) {
-	plaintext := p.Bytes(SeedBytes)
-	resp, err := p.Encrypt(ctx, plaintext)
+func (c *client) Seal(ctx context.Context) (Sealed, error) {
+	plaintext := c.Bytes(SeedBytes)
+	resp, err := c.Encrypt(ctx, plaintext)
 	if err != nil {
 		return Sealed{}, found(fmt.Sprintf("Encrypt of %d bytes", SeedBytes), err, "a ciphertext")
 	}
@@ -117,8 +109,8 @@ func (p *Plugin) Seal(ctx context.Context) (Sealed, error) {
 }
 
 // Unseal decrypts and compares. A difference and an error of the plugin are Findings, whose request is described by what.
-func (p *Plugin) Unseal(ctx context.Context, s Sealed, what string) error {
-	plaintext, err := p.Decrypt(ctx, s.EncryptResponse)
+func (c *client) Unseal(ctx context.Context, s Sealed, what string) error {
+	plaintext, err := c.Decrypt(ctx, s.EncryptResponse)
 	if err != nil {
 		return found(what, err, "the plaintext that was encrypted")
 	}
@@ -128,8 +120,22 @@ func (p *Plugin) Unseal(ctx context.Context, s Sealed, what string) error {
 	return nil
 }
 
+// unsealAll decrypts all and compares.
+func (c *client) unsealAll(ctx context.Context, all []Sealed, what string) error {
+	return each(all, func(s Sealed) error { return c.Unseal(ctx, s, what) })
+}
+
+// roundTrip encrypts a random seed, decrypts it and compares.
+func (c *client) roundTrip(ctx context.Context, what string) error {
+	s, err := c.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Unseal(ctx, s, what)
+}
+
 // Poll calls try at once and then at every interval until it returns true, or until the time has passed. It reports whether try did, and when.
-func (p *Plugin) Poll(ctx context.Context, every, within time.Duration, try func(context.Context) bool) (took time.Duration, ok bool) {
+func (c *client) Poll(ctx context.Context, every, within time.Duration, try func(context.Context) bool) (took time.Duration, ok bool) {
 	began := time.Now()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
@@ -138,7 +144,7 @@ func (p *Plugin) Poll(ctx context.Context, every, within time.Duration, try func
 			return time.Since(began), true
 		}
 		if time.Since(began) >= within {
-			p.traffic.late.Store(true)
+			c.traffic.late.Store(true)
 			return time.Since(began), false
 		}
 		select {
@@ -147,6 +153,24 @@ func (p *Plugin) Poll(ctx context.Context, every, within time.Duration, try func
 			return time.Since(began), false
 		}
 	}
+}
+
+// until calls try as Poll does until it returns nil. Otherwise it returns the last error.
+func (c *client) until(ctx context.Context, every, within time.Duration, try func(context.Context) error) (err error) {
+	c.Poll(ctx, every, within, func(ctx context.Context) bool {
+		err = try(ctx)
+		return err == nil
+	})
+	return err
+}
+
+// watch calls judge as Poll does for a time. It returns the first error.
+func (c *client) watch(ctx context.Context, within time.Duration, judge func(context.Context) error) (err error) {
+	c.Poll(ctx, pollInterval, within, func(ctx context.Context) bool {
+		err = judge(ctx)
+		return err != nil
+	})
+	return err
 }
 
 // found is a Finding: the request, what came of it (an error, a response or a text) and what the rule expects.

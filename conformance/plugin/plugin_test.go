@@ -192,7 +192,7 @@ func TestCallThatWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Plugin{at: at, timing: *short(), traffic: &traffic{}}
+	p := &client{at: at, timing: *short(), traffic: &traffic{}}
 	if p.conn, err = p.Dial(grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		c, err := at.Dial(ctx, host.Host{})
 		return lagging{c}, err

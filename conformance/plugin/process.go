@@ -20,74 +20,84 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// ownProcess is a plugin that the suite starts.
+// ownProcess starts and ends the plugin, if the subject has a command.
 type ownProcess struct {
-	supervisor *process.Supervisor
+	*client
+	supervisor *process.Supervisor // nil: the suite does not start the plugin
 	spec       process.Spec
 	now        *process.Process // nil: never started
+	// restarts counts how often the suite started the plugin.
+	restarts int
+	// answered reports whether Status has answered after some start.
+	answered bool
+	// waiting receives a line while the plugin does not listen.
+	waiting func(string)
 }
 
-func newOwnProcess(text string, values map[string]string, logFile string, stop time.Duration) (*ownProcess, error) {
+// command makes the suite start the plugin, whose output goes to a file.
+func (o *ownProcess) command(text string, values map[string]string, logFile string) error {
 	t, err := command.Parse(text, commandPlaceholders...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name, args := t.Fill(values)
 	program, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("command %q: %w", text, err)
+		return fmt.Errorf("command %q: %w", text, err)
 	}
-	return &ownProcess{
-		supervisor: process.New(process.Options{}),
-		spec:       process.Spec{Name: "plugin", Path: program, Args: args, LogFile: logFile, StopTimeout: stop},
-	}, nil
+	o.supervisor = process.New(process.Options{})
+	o.spec = process.Spec{Name: "plugin", Path: program, Args: args, LogFile: logFile, StopTimeout: o.timing.Stop}
+	return nil
 }
 
+// owned reports whether the suite starts the plugin.
+func (o *ownProcess) owned() bool { return o.supervisor != nil }
+
 // Start starts the plugin and waits until it answers Status. It needs the capability Command.
-func (p *Plugin) Start(ctx context.Context) error {
-	if err := p.Launch(ctx); err != nil {
+func (o *ownProcess) Start(ctx context.Context) error {
+	if err := o.Launch(ctx); err != nil {
 		return err
 	}
-	return p.WaitReady(ctx)
+	return o.WaitReady(ctx)
 }
 
 // Launch starts the plugin and does not wait. It needs the capability Command.
-func (p *Plugin) Launch(ctx context.Context) error {
-	now, err := p.owned.supervisor.Start(ctx, p.owned.spec)
+func (o *ownProcess) Launch(ctx context.Context) error {
+	now, err := o.supervisor.Start(ctx, o.spec)
 	if err != nil {
 		return fmt.Errorf("start the plugin: %w", err)
 	}
-	p.owned.now = now
-	p.restarts++
+	o.now = now
+	o.restarts++
 	return nil
 }
 
 // WaitReady waits until the plugin that the suite started answers Status, if only with an error of its own. It needs the capability Command.
-func (p *Plugin) WaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Start)
+func (o *ownProcess) WaitReady(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, o.timing.Start)
 	defer cancel()
-	p.conn.ResetConnectBackoff()
+	o.conn.ResetConnectBackoff()
 	began, next := time.Now(), firstNotice
-	err := p.owned.now.WaitReady(ctx, 20*time.Millisecond, func(ctx context.Context) error {
-		if waited := time.Since(began); waited >= next && p.waiting != nil {
-			p.waiting(fmt.Sprintf("waiting for the plugin at %s: %v of at most %v; %s", p.at, waited.Round(time.Second), p.timing.Start, p.lastWords()))
+	err := o.now.WaitReady(ctx, 20*time.Millisecond, func(ctx context.Context) error {
+		if waited := time.Since(began); waited >= next && o.waiting != nil {
+			o.waiting(fmt.Sprintf("waiting for the plugin at %s: %v of at most %v; %s", o.at, waited.Round(time.Second), o.timing.Start, o.lastWords()))
 			next += noticeEvery
 		}
-		ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+		ctx, cancel := context.WithTimeout(ctx, o.timing.Call)
 		defer cancel()
-		if err := p.connect(ctx); err != nil {
+		if err := o.connect(ctx); err != nil {
 			return err
 		}
-		p.conn.ResetConnectBackoff()
-		_, err := p.Status(ctx)
-		p.answered = p.answered || err == nil
+		o.conn.ResetConnectBackoff()
+		_, err := o.Status(ctx)
+		o.answered = o.answered || err == nil
 		if err != nil && gone(err) {
 			return err
 		}
 		return nil
 	})
 	if err != nil && ctx.Err() != nil {
-		p.traffic.late.Store(true)
+		o.traffic.late.Store(true)
 	}
 	return err
 }
@@ -99,8 +109,8 @@ const (
 )
 
 // lastWords are the end of the output of a plugin that the suite started, on one line without control characters.
-func (p *Plugin) lastWords() string {
-	text, err := os.ReadFile(p.owned.spec.LogFile)
+func (o *ownProcess) lastWords() string {
+	text, err := os.ReadFile(o.spec.LogFile)
 	if err != nil {
 		return err.Error()
 	}
@@ -113,60 +123,66 @@ func (p *Plugin) lastWords() string {
 }
 
 // revive kills the plugin if it runs, removes the socket file if nothing listens at it, and starts the plugin. It needs the capability Command.
-func (p *Plugin) revive(ctx context.Context) error {
-	if p.Running() {
-		if err := p.Kill(ctx); err != nil {
+func (o *ownProcess) revive(ctx context.Context) error {
+	if o.Running() {
+		if err := o.Kill(ctx); err != nil {
 			return err
 		}
 	}
-	if p.at.IsFile() {
-		if err := endpoint.RemoveStale(host.Host{}, p.at.Address); err != nil {
+	if o.at.IsFile() {
+		if err := endpoint.RemoveStale(host.Host{}, o.at.Address); err != nil {
 			return err
 		}
 	}
-	return p.Start(ctx)
+	return o.Start(ctx)
 }
 
 // connect opens and closes a connection to the socket.
-func (p *Plugin) connect(ctx context.Context) error {
-	c, err := p.at.Dial(ctx, host.Host{})
+func (c *client) connect(ctx context.Context) error {
+	conn, err := c.at.Dial(ctx, host.Host{})
 	if err != nil {
 		return err
 	}
-	return c.Close()
+	return conn.Close()
 }
 
 // Terminate sends SIGTERM and waits for the end. It returns how the process ended: Forced if it needed SIGKILL. It needs the capability Command.
-func (p *Plugin) Terminate(ctx context.Context) (process.Exit, error) {
-	err := p.owned.now.Stop(ctx)
-	exit, ended := p.owned.now.Exit()
+func (o *ownProcess) Terminate(ctx context.Context) (process.Exit, error) {
+	err := o.now.Stop(ctx)
+	exit, ended := o.now.Exit()
 	if !ended {
 		return exit, fmt.Errorf("stop the plugin: %w", err)
 	}
 	if exit.Forced {
-		p.traffic.late.Store(true)
+		o.traffic.late.Store(true)
 	}
-	p.disconnected(ctx)
+	o.disconnected(ctx)
 	return exit, nil
+}
+
+// end is Terminate where it does not matter how the process ends.
+func (o *ownProcess) end(ctx context.Context) error {
+	_, err := o.Terminate(ctx)
+	return err
 }
 
 // disconnected waits until the connection of the checks knows that its process has ended. Until then a call is sent to the ended process, and fails
 // in place of waiting for the next one.
-func (p *Plugin) disconnected(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
+func (c *client) disconnected(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)
 	defer cancel()
-	for p.conn.GetState() == connectivity.Ready && p.conn.WaitForStateChange(ctx, connectivity.Ready) {
+	for c.conn.GetState() == connectivity.Ready && c.conn.WaitForStateChange(ctx, connectivity.Ready) {
 	}
 }
 
 // Kill sends SIGKILL and waits for the end. It needs the capability Command.
-func (p *Plugin) Kill(ctx context.Context) error {
-	if err := p.owned.now.Kill(); err != nil {
+func (o *ownProcess) Kill(ctx context.Context) error {
+	if err := o.now.Kill(); err != nil {
 		return fmt.Errorf("kill the plugin: %w", err)
 	}
 	select {
-	case <-p.owned.now.Done():
-		p.disconnected(ctx)
+	case <-o.now.Done():
+		o.disconnected(ctx)
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("kill the plugin: %w", ctx.Err())
@@ -174,31 +190,31 @@ func (p *Plugin) Kill(ctx context.Context) error {
 }
 
 // Running reports whether the process that the suite started runs. Without the capability Command it is false.
-func (p *Plugin) Running() bool {
-	if p.owned == nil || p.owned.now == nil {
+func (o *ownProcess) Running() bool {
+	if o.now == nil {
 		return false
 	}
-	_, ended := p.ended()
+	_, ended := o.ended()
 	return !ended
 }
 
 // ended reports whether the process that the suite started has ended, and how. Its output is left out: it may have secrets.
-func (p *Plugin) ended() (how string, ended bool) {
-	if p.owned == nil || p.owned.now == nil {
+func (o *ownProcess) ended() (how string, ended bool) {
+	if o.now == nil {
 		return "", false
 	}
-	exit, ended := p.owned.now.Exit()
+	exit, ended := o.now.Exit()
 	return fmt.Sprintf("the process ended: %v", exit), ended
 }
 
 // PID is the process that accepts connections at the socket, as the kernel knows it (SO_PEERCRED).
-func (p *Plugin) PID(ctx context.Context) (int, error) {
-	c, err := p.at.Dial(ctx, host.Host{})
+func (c *client) PID(ctx context.Context) (int, error) {
+	conn, err := c.at.Dial(ctx, host.Host{})
 	if err != nil {
 		return 0, err
 	}
-	defer c.Close()
-	sc, ok := c.(syscall.Conn)
+	defer conn.Close()
+	sc, ok := conn.(syscall.Conn)
 	if !ok {
 		return 0, errors.New("the connection has no descriptor")
 	}
@@ -221,8 +237,8 @@ func (p *Plugin) PID(ctx context.Context) (int, error) {
 }
 
 // readableProcess reports whether /proc shows the plugin's memory and descriptors.
-func (p *Plugin) readableProcess(ctx context.Context) bool {
-	pid, err := p.PID(ctx)
+func (c *client) readableProcess(ctx context.Context) bool {
+	pid, err := c.PID(ctx)
 	if err != nil || pid == os.Getpid() {
 		return false
 	}

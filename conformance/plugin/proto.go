@@ -50,21 +50,31 @@ func decryptMessage(q *kmsapi.DecryptRequest, reversed bool) []byte {
 	return slices.Concat(fields...)
 }
 
-// readEncryptResponse and readDecryptResponse read the answer of a raw call.
-func readEncryptResponse(what string, data []byte) (*kmsapi.EncryptResponse, error) {
+// unsealRaw decrypts the ciphertext in the answer of a raw Encrypt, and compares.
+func unsealRaw(ctx context.Context, p *Plugin, what string, plaintext, answer []byte) error {
 	var resp kmsapi.EncryptResponse
-	if err := proto.Unmarshal(data, &resp); err != nil {
-		return nil, found(what, fmt.Errorf("the answer is no EncryptResponse: %w", err), "an EncryptResponse")
+	if err := proto.Unmarshal(answer, &resp); err != nil {
+		return found(what, fmt.Errorf("the answer is no EncryptResponse: %w", err), "an EncryptResponse")
 	}
-	return &resp, nil
+	return p.Unseal(ctx, Sealed{plaintext, &resp}, "Decrypt of the ciphertext of an "+what)
 }
 
-func readDecryptResponse(what string, data []byte) ([]byte, error) {
-	var resp kmsapi.DecryptResponse
-	if err := proto.Unmarshal(data, &resp); err != nil {
-		return nil, found(what, fmt.Errorf("the answer is no DecryptResponse: %w", err), "a DecryptResponse")
+// tryRawEncrypt calls Encrypt with bytes that a plugin may refuse. If it answers, the ciphertext must be that of the plaintext.
+func tryRawEncrypt(ctx context.Context, p *Plugin, what string, plaintext, request []byte) error {
+	data, err := tryRaw(ctx, p, what, ofEncrypt, request)
+	if err != nil || data == nil {
+		return err
 	}
-	return resp.Plaintext, nil
+	return unsealRaw(ctx, p, what, plaintext, data)
+}
+
+// allowRaw returns a Finding if the answer of a raw Decrypt has none of the allowed plaintexts.
+func allowRaw(what string, answer []byte, allowed ...[]byte) error {
+	var resp kmsapi.DecryptResponse
+	if err := proto.Unmarshal(answer, &resp); err != nil {
+		return found(what, fmt.Errorf("the answer is no DecryptResponse: %w", err), "a DecryptResponse")
+	}
+	return allow(what, resp.Plaintext, allowed)
 }
 
 // rawCall is a call with bytes that must be served.
@@ -80,28 +90,20 @@ func rawCall(ctx context.Context, p *Plugin, what, method string, request []byte
 
 // rawUnseal calls Decrypt with bytes that must be served, and compares.
 func rawUnseal(ctx context.Context, p *Plugin, what string, s Sealed, request []byte) error {
-	data, err := rawCall(ctx, p, what, kmsapi.KeyManagementService_Decrypt_FullMethodName, request)
+	data, err := rawCall(ctx, p, what, ofDecrypt, request)
 	if err != nil {
 		return err
 	}
-	plaintext, err := readDecryptResponse(what, data)
-	if err != nil {
-		return err
-	}
-	return allow(what, plaintext, [][]byte{s.Plaintext})
+	return allowRaw(what, data, s.Plaintext)
 }
 
 // tryRawDecrypt calls Decrypt with bytes that a plugin may refuse. If it answers, the plaintext must be one of the allowed ones.
 func tryRawDecrypt(ctx context.Context, p *Plugin, what string, request []byte, allowed ...[]byte) error {
-	data, err := tryRaw(ctx, p, what, kmsapi.KeyManagementService_Decrypt_FullMethodName, request)
+	data, err := tryRaw(ctx, p, what, ofDecrypt, request)
 	if err != nil || data == nil {
 		return err
 	}
-	plaintext, err := readDecryptResponse(what, data)
-	if err != nil {
-		return err
-	}
-	return allow(what, plaintext, allowed)
+	return allowRaw(what, data, allowed...)
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

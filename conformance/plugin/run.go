@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net"
@@ -119,7 +121,8 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 		}
 	}()
 	timing := o.timing()
-	p := &Plugin{timing: timing, traffic: &traffic{}, steady: map[string]bool{}, waiting: o.Waiting}
+	c := &client{timing: timing, traffic: &traffic{}}
+	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}}
 	at := subject.Endpoint
 	if at == "" {
 		at = "unix://" + filepath.Join(dir, "kms.sock")
@@ -136,10 +139,10 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 	logFile := subject.Log
 	if subject.Command != "" {
 		own := filepath.Join(dir, "plugin.log")
-		if p.owned, err = newOwnProcess(subject.Command, values, own, timing.Stop); err != nil {
+		if err = p.command(subject.Command, values, own); err != nil {
 			return nil, nil, err
 		}
-		cleanup = append(cleanup, func() { _ = p.owned.supervisor.Close(context.WithoutCancel(ctx)) })
+		cleanup = append(cleanup, func() { _ = p.supervisor.Close(context.WithoutCancel(ctx)) })
 		if logFile == "" {
 			logFile = own
 			if err = os.WriteFile(own, nil, 0o600); err != nil {
@@ -147,14 +150,14 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 			}
 		}
 	}
-	if p.log, err = newLogSource(logFile); err != nil {
+	if p.logSource, err = newLogSource(logFile); err != nil {
 		return nil, nil, err
 	}
 	if p.conn, err = p.Dial(); err != nil {
 		return nil, nil, err
 	}
 	cleanup = append(cleanup, func() { _ = p.conn.Close() })
-	if p.owned != nil {
+	if p.owned() {
 		if err = p.Launch(ctx); err != nil {
 			return nil, nil, err
 		}
@@ -177,15 +180,15 @@ type EndedError struct{ text string }
 func (e *EndedError) Error() string { return e.text }
 
 // absent is the error of a plugin that cannot be connected to, with what to do about it. It kills the process of the plugin.
-func (p *Plugin) absent(ctx context.Context, err error) error {
-	if p.owned == nil {
-		return fmt.Errorf("no plugin at %s: %w%s", p.at, err, hint(err))
+func (o *ownProcess) absent(ctx context.Context, err error) error {
+	if !o.owned() {
+		return fmt.Errorf("no plugin at %s: %w%s", o.at, err, hint(err))
 	}
-	if end, ended := p.ended(); ended {
-		return &EndedError{fmt.Sprintf("no plugin at %s: the command has ended: %s; %s", p.at, end, p.lastWords())}
+	if end, ended := o.ended(); ended {
+		return &EndedError{fmt.Sprintf("no plugin at %s: the command has ended: %s; %s", o.at, end, o.lastWords())}
 	}
-	_ = p.Kill(ctx)
-	return fmt.Errorf("no plugin at %s: %w; the command still ran after %v: make it listen at {endpoint} or {socket}; %s", p.at, err, p.timing.Start, p.lastWords())
+	_ = o.Kill(ctx)
+	return fmt.Errorf("no plugin at %s: %w; the command still ran after %v: make it listen at {endpoint} or {socket}; %s", o.at, err, o.timing.Start, o.lastWords())
 }
 
 // hint says what to do about an endpoint that cannot be connected to.
@@ -207,8 +210,8 @@ func (p *Plugin) capabilities(ctx context.Context, s Subject) (has []conformance
 	}{
 		{SocketFile, p.at.IsFile()},
 		{Process, p.readableProcess(ctx)},
-		{Command, p.owned != nil},
-		{Log, p.log.file != ""},
+		{Command, p.owned()},
+		{Log, p.file != ""},
 		{HookBreak, s.Hooks.Break != ""},
 		{HookModes, strings.Contains(s.Hooks.Break, "{mode}")},
 		{HookSlow, s.Hooks.Slow != ""},
@@ -347,7 +350,7 @@ func (s *Session) lost(ctx context.Context) (err error) {
 
 // revive starts the plugin again, or waits until somebody else has.
 func (s *Session) revive(ctx context.Context) error {
-	if s.plugin.owned == nil {
+	if !s.plugin.owned() {
 		return s.back(ctx)
 	}
 	return s.plugin.revive(ctx)
@@ -381,9 +384,7 @@ func (s *Session) back(ctx context.Context) error {
 
 // hash gives each check random numbers of its own, so that they do not depend on which other checks run.
 func hash(id string) uint64 {
-	h := uint64(14695981039346656037) // FNV-1a
-	for i := range len(id) {
-		h = (h ^ uint64(id[i])) * 1099511628211
-	}
-	return h
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, id) // never fails
+	return h.Sum64()
 }

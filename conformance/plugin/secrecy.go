@@ -13,7 +13,45 @@ import (
 )
 
 func secrecy() []Check {
-	return []Check{logPlaintext(), logCredentials(), errorPlaintext(), errorCredentials(), keyIDCredentials()}
+	return []Check{
+		{Check: conformance.Check{
+			ID: "KMS2-SECRECY-LOG-PLAINTEXT", Profile: conformance.Extended,
+			Title:       "the log has no plaintext",
+			Rule:        "The log of the plugin contains no plaintext that was sent to it, raw, in hexadecimal or in base64.",
+			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver",
+			Consequence: "Everyone who can read the log can decrypt the stored objects.",
+			Needs:       []conformance.Capability{Log},
+		}, After: []string{RoundTrip}, Run: logPlaintext},
+		{Check: conformance.Check{
+			ID: "KMS2-SECRECY-LOG-CREDENTIALS", Profile: conformance.Extended,
+			Title:       "the log has no credentials",
+			Rule:        "The log of the plugin contains no private key, token, PIN or URL with a password.",
+			Source:      sourceKEP + ": the plugin's credentials give access to the remote KEK; CWE-532: sensitive information in a log file",
+			Consequence: "Everyone who can read the log can use the KMS in the plugin's name.",
+			Needs:       []conformance.Capability{Log},
+		}, After: []string{StatusAnswers, "KMS2-SECRECY-LOG-PLAINTEXT"}, Run: logCredentials},
+		{Check: conformance.Check{
+			ID: "KMS2-SECRECY-ERROR-PLAINTEXT", Profile: conformance.Extended,
+			Title:       "error texts have no plaintext",
+			Rule:        "No text of an error or of healthz contains a plaintext that was sent.",
+			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver, which logs the errors of plugins and shows them in /readyz",
+			Consequence: "The data encryption seed is in the log and in the health endpoints of kube-apiserver.",
+		}, After: []string{RoundTrip}, Run: errorPlaintext},
+		{Check: conformance.Check{
+			ID: "KMS2-SECRECY-ERROR-CREDENTIALS", Profile: conformance.Extended,
+			Title:       "error texts have no credentials",
+			Rule:        "No text of an error or of healthz contains a private key, a token, a PIN or a URL with a password.",
+			Source:      sourceConfig + ": kube-apiserver logs the errors of plugins and shows them in /readyz; a health reporter publishes them in a condition",
+			Consequence: "The plugin's credentials are in the log and in the health endpoints of kube-apiserver.",
+		}, After: []string{StatusAnswers}, Run: errorCredentials},
+		{Check: conformance.Check{
+			ID: "KMS2-SECRECY-KEY-ID", Profile: conformance.Extended,
+			Title:       "key_id is no secret",
+			Rule:        "The key_id contains no credentials: it is public, stored with each object and shown in metrics as a hash.",
+			Source:      sourceProto + ": StatusResponse.key_id must not include secrets, it is stored in clear text",
+			Consequence: "The credentials are in etcd in clear text, in each backup, and in the conditions of health reporters.",
+		}, After: []string{"KMS2-STATUS-KEY-ID-PRESENT"}, Run: keyIDCredentials},
+	}
 }
 
 // credential is a pattern of texts that give access to something.
@@ -95,136 +133,74 @@ func readable(log []byte) []byte {
 	return append(log, dumped...)
 }
 
-func logPlaintext() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-SECRECY-LOG-PLAINTEXT", Profile: conformance.Extended,
-			Title:       "the log has no plaintext",
-			Rule:        "The log of the plugin contains no plaintext that was sent to it, raw, in hexadecimal or in base64.",
-			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver",
-			Consequence: "Everyone who can read the log can decrypt the stored objects.",
-			Needs:       []conformance.Capability{Log},
-		},
-		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			var own [][]byte // so that there is something to find, whatever checks ran before
-			for range 3 {
-				if sealed, err := p.Seal(ctx); err == nil {
-					_ = p.Unseal(ctx, sealed, "Decrypt")
-					own = append(own, sealed.Plaintext)
-				}
-			}
-			log, err := p.ReadLog()
-			if err != nil {
-				return err
-			}
-			plaintexts, _ := p.traffic.seen()
-			if form := findPlaintext(readable(log), distinct(append(own, plaintexts...))); form != "" {
-				return found("read the log after Encrypt and Decrypt", "it contains a plaintext "+form, "no plaintext")
-			}
-			return nil
-		},
+func logPlaintext(ctx context.Context, p *Plugin) error {
+	var own [][]byte // so that there is something to find, whatever checks ran before
+	for range 3 {
+		if sealed, err := p.Seal(ctx); err == nil {
+			_ = p.Unseal(ctx, sealed, "Decrypt")
+			own = append(own, sealed.Plaintext)
+		}
 	}
+	log, err := p.ReadLog()
+	if err != nil {
+		return err
+	}
+	plaintexts, _ := p.traffic.seen()
+	if form := findPlaintext(readable(log), distinct(append(own, plaintexts...))); form != "" {
+		return found("read the log after Encrypt and Decrypt", "it contains a plaintext "+form, "no plaintext")
+	}
+	return nil
 }
 
-func logCredentials() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-SECRECY-LOG-CREDENTIALS", Profile: conformance.Extended,
-			Title:       "the log has no credentials",
-			Rule:        "The log of the plugin contains no private key, token, PIN or URL with a password.",
-			Source:      sourceKEP + ": the plugin's credentials give access to the remote KEK; CWE-532: sensitive information in a log file",
-			Consequence: "Everyone who can read the log can use the KMS in the plugin's name.",
-			Needs:       []conformance.Capability{Log},
-		},
-		After: []string{StatusAnswers, "KMS2-SECRECY-LOG-PLAINTEXT"},
-		Run: func(_ context.Context, p *Plugin) error {
-			log, err := p.ReadLog()
-			if err != nil {
-				return err
-			}
-			if name := findCredential(readable(log)); name != "" {
-				return found("read the log", "it contains "+name, "no credentials")
-			}
-			return nil
-		},
+func logCredentials(_ context.Context, p *Plugin) error {
+	log, err := p.ReadLog()
+	if err != nil {
+		return err
 	}
+	if name := findCredential(readable(log)); name != "" {
+		return found("read the log", "it contains "+name, "no credentials")
+	}
+	return nil
 }
 
-func errorPlaintext() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-SECRECY-ERROR-PLAINTEXT", Profile: conformance.Extended,
-			Title:       "error texts have no plaintext",
-			Rule:        "No text of an error or of healthz contains a plaintext that was sent.",
-			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver, which logs the errors of plugins and shows them in /readyz",
-			Consequence: "The data encryption seed is in the log and in the health endpoints of kube-apiserver.",
-		},
-		After: []string{RoundTrip},
-		Run: func(ctx context.Context, p *Plugin) error {
-			// Errors of Encrypt and Decrypt, in case no other check provoked any.
-			own := [][]byte{p.Bytes(2 << 20)} // searched for first: after many other checks not all plaintexts are
-			_, _ = p.Encrypt(ctx, own[0])
-			if sealed, err := p.Seal(ctx); err == nil {
-				sealed.Ciphertext = sealed.Ciphertext[:len(sealed.Ciphertext)/2]
-				_, _ = p.Decrypt(ctx, sealed.EncryptResponse)
-				own = append(own, sealed.Plaintext)
-			}
-			plaintexts, texts := p.traffic.seen()
-			plaintexts = append(own, plaintexts...)
-			for i := range plaintexts {
-				plaintexts[i] = plaintexts[i][:SeedBytes] // an error text may have the beginning of a long one
-			}
-			if form := findPlaintext([]byte(strings.Join(texts, "\n")), distinct(plaintexts)); form != "" {
-				return found("calls that failed", "an error text contains a plaintext "+form, "no plaintext")
-			}
-			return nil
-		},
+func errorPlaintext(ctx context.Context, p *Plugin) error {
+	// Errors of Encrypt and Decrypt, in case no other check provoked any.
+	own := [][]byte{p.Bytes(2 << 20)} // searched for first: after many other checks not all plaintexts are
+	_, _ = p.Encrypt(ctx, own[0])
+	if sealed, err := p.Seal(ctx); err == nil {
+		sealed.Ciphertext = sealed.Ciphertext[:len(sealed.Ciphertext)/2]
+		_, _ = p.Decrypt(ctx, sealed.EncryptResponse)
+		own = append(own, sealed.Plaintext)
 	}
+	plaintexts, texts := p.traffic.seen()
+	plaintexts = append(own, plaintexts...)
+	for i := range plaintexts {
+		plaintexts[i] = plaintexts[i][:SeedBytes] // an error text may have the beginning of a long one
+	}
+	if form := findPlaintext([]byte(strings.Join(texts, "\n")), distinct(plaintexts)); form != "" {
+		return found("calls that failed", "an error text contains a plaintext "+form, "no plaintext")
+	}
+	return nil
 }
 
-func errorCredentials() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-SECRECY-ERROR-CREDENTIALS", Profile: conformance.Extended,
-			Title:       "error texts have no credentials",
-			Rule:        "No text of an error or of healthz contains a private key, a token, a PIN or a URL with a password.",
-			Source:      sourceConfig + ": kube-apiserver logs the errors of plugins and shows them in /readyz; a health reporter publishes them in a condition",
-			Consequence: "The plugin's credentials are in the log and in the health endpoints of kube-apiserver.",
-		},
-		After: []string{StatusAnswers},
-		Run: func(ctx context.Context, p *Plugin) error {
-			_, _ = p.Encrypt(ctx, p.Bytes(2<<20)) // in case no other check provoked an error
-			_, texts := p.traffic.seen()
-			for _, text := range texts {
-				if name := findCredential([]byte(text)); name != "" {
-					return found("calls that failed", "an error text contains "+name, "no credentials")
-				}
-			}
-			return nil
-		},
+func errorCredentials(ctx context.Context, p *Plugin) error {
+	_, _ = p.Encrypt(ctx, p.Bytes(2<<20)) // in case no other check provoked an error
+	_, texts := p.traffic.seen()
+	for _, text := range texts {
+		if name := findCredential([]byte(text)); name != "" {
+			return found("calls that failed", "an error text contains "+name, "no credentials")
+		}
 	}
+	return nil
 }
 
-func keyIDCredentials() Check {
-	return Check{
-		Check: conformance.Check{
-			ID: "KMS2-SECRECY-KEY-ID", Profile: conformance.Extended,
-			Title:       "key_id is no secret",
-			Rule:        "The key_id contains no credentials: it is public, stored with each object and shown in metrics as a hash.",
-			Source:      sourceProto + ": StatusResponse.key_id must not include secrets, it is stored in clear text",
-			Consequence: "The credentials are in etcd in clear text, in each backup, and in the conditions of health reporters.",
-		},
-		After: []string{"KMS2-STATUS-KEY-ID-PRESENT"},
-		Run: func(ctx context.Context, p *Plugin) error {
-			resp, err := p.Status(ctx)
-			if err != nil {
-				return found("Status", err, "a response")
-			}
-			if name := findCredential([]byte(resp.KeyId)); name != "" {
-				return found("Status", "the key_id contains "+name, "no credentials")
-			}
-			return nil
-		},
+func keyIDCredentials(ctx context.Context, p *Plugin) error {
+	resp, err := p.Status(ctx)
+	if err != nil {
+		return found("Status", err, "a response")
 	}
+	if name := findCredential([]byte(resp.KeyId)); name != "" {
+		return found("Status", "the key_id contains "+name, "no credentials")
+	}
+	return nil
 }

@@ -97,6 +97,15 @@ func (f *frames) status(more ...hpack.HeaderField) (uint32, error) {
 	return id, f.framer.WriteData(id, true, emptyMessage())
 }
 
+// call calls Status and waits for the end of the call.
+func (f *frames) call() error {
+	id, err := f.status()
+	if err != nil {
+		return err
+	}
+	return f.await(ended(id))
+}
+
 // emptyMessage is a StatusRequest as gRPC sends it: not compressed, 0 bytes.
 func emptyMessage() []byte { return []byte{0, 0, 0, 0, 0} }
 
@@ -131,25 +140,22 @@ func ended(stream uint32) func(http2.Frame) bool {
 	}
 }
 
-// newClient opens a connection as kube-apiserver does. The caller ends it.
-func newClient(p *Plugin, options ...grpc.DialOption) (kmsapi.KeyManagementServiceClient, func(), error) {
-	conn, err := p.Dial(options...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return kmsapi.NewKeyManagementServiceClient(conn), func() { _ = conn.Close() }, nil
+// another is a client with a connection of its own, which the caller closes.
+func (c *client) another(options ...grpc.DialOption) (*client, error) {
+	other := *c
+	var err error
+	other.conn, err = c.Dial(options...)
+	return &other, err
 }
 
 // statusOnNew calls Status on a new connection.
-func statusOnNew(ctx context.Context, p *Plugin, options ...grpc.DialOption) (*kmsapi.StatusResponse, error) {
-	client, end, err := newClient(p, options...)
+func (c *client) statusOnNew(ctx context.Context, options ...grpc.DialOption) (*kmsapi.StatusResponse, error) {
+	other, err := c.another(options...)
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
-	defer cancel()
-	return client.Status(ctx, &kmsapi.StatusRequest{})
+	defer other.conn.Close()
+	return other.Status(ctx)
 }
 
 // othersServed calls Status on the connection that the checks share and on a new one. It is a Finding if one of them is not answered.
@@ -157,16 +163,19 @@ func othersServed(ctx context.Context, p *Plugin, when string) error {
 	if _, err := p.Status(ctx); err != nil {
 		return found("Status on another connection "+when, err, "a response")
 	}
-	if _, err := statusOnNew(ctx, p); err != nil {
+	if _, err := p.statusOnNew(ctx); err != nil {
 		return found("Status on a new connection "+when, err, "a response")
 	}
 	return nil
 }
 
-// statusOf calls Status of a client, with the deadline of a call.
-func statusOf(ctx context.Context, p *Plugin, client kmsapi.KeyManagementServiceClient) error {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
-	defer cancel()
-	_, err := client.Status(ctx, &kmsapi.StatusRequest{})
-	return err
+// ping sends a PING and waits for its acknowledgement.
+func (f *frames) ping(data [8]byte) error {
+	if err := f.framer.WritePing(false, data); err != nil {
+		return err
+	}
+	return f.await(func(frame http2.Frame) bool {
+		ack, ok := frame.(*http2.PingFrame)
+		return ok && ack.IsAck() && ack.Data == data
+	})
 }
