@@ -38,8 +38,8 @@ func (r *Report) WriteJUnit(w io.Writer) error {
 		case Failed, Blocked:
 			doc.Failures++
 			var text strings.Builder
-			for _, l := range result.evidence() {
-				fmt.Fprintf(&text, "%s: %s\n", l.label, l.text)
+			for _, l := range result.Lines() {
+				fmt.Fprintf(&text, "%s: %s\n", l.Label, l.Text)
 			}
 			message := result.Rule
 			if result.Outcome == Blocked {

@@ -1,9 +1,9 @@
 package conformance
 
 import (
+	"html/template"
 	"io"
 	"strings"
-	"text/template"
 )
 
 // WriteMarkdown writes the report for a page of a repository or a comment on a pull request.
@@ -15,31 +15,21 @@ func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r.view())
 // view is a report as the templates read it.
 type view struct {
 	*Report
-	Failed   []failure
+	Failed   []Result
 	NotRun   []Result
 	Verdict  Verdict
 	Subject  string
 	Measured []Result
 }
 
-type failure struct {
-	Result
-	Lines []struct{ Label, Text string }
-}
-
 func (r *Report) view() view {
-	v := view{Report: r, Verdict: r.Verdict(), Subject: r.Implementation.Name}
+	v := view{Report: r, Failed: r.With(Failed), Verdict: r.Verdict(), Subject: r.Implementation.Name}
 	if r.Implementation.Version != "" {
 		v.Subject += " " + r.Implementation.Version
 	}
 	for _, result := range r.Results {
 		switch result.Outcome {
 		case Failed:
-			f := failure{Result: result}
-			for _, l := range result.evidence() {
-				f.Lines = append(f.Lines, struct{ Label, Text string }{l.label, l.text})
-			}
-			v.Failed = append(v.Failed, f)
 		case Passed:
 			if len(result.Measured) > 0 {
 				v.Measured = append(v.Measured, result)

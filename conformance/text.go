@@ -20,8 +20,8 @@ func (r Result) Line() string {
 func (r *Report) Print(w io.Writer) {
 	for _, f := range r.With(Failed) {
 		fmt.Fprintf(w, "\n✗ %s (%s): %s\n", f.ID, f.Profile, f.Rule)
-		for _, line := range f.evidence() {
-			fmt.Fprintf(w, "    %-12s %s\n", line.label+":", strings.ReplaceAll(line.text, "\n", "\n                 "))
+		for _, line := range f.Lines() {
+			fmt.Fprintf(w, "    %-12s %s\n", line.Label+":", strings.ReplaceAll(line.Text, "\n", "\n                 "))
 		}
 	}
 	for _, o := range []Outcome{Inconclusive, Blocked, Skipped} {
@@ -51,13 +51,14 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-type labelled struct{ label, text string }
+// Line is a part of what a failed result says of itself.
+type Line struct{ Label, Text string }
 
-// evidence is what a failed result says of itself, in the order in which it is read.
-func (r Result) evidence() (lines []labelled) {
+// Lines is what a failed result says of itself, in the order in which it is read.
+func (r Result) Lines() (lines []Line) {
 	add := func(label, text string) {
 		if text != "" {
-			lines = append(lines, labelled{label, text})
+			lines = append(lines, Line{label, text})
 		}
 	}
 	if e := r.Evidence; e != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -23,7 +22,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
-	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Options of a run.
@@ -40,11 +38,7 @@ type Options struct {
 	Seed int64
 	// Parallel is how many scenarios run at the same time; 0: one.
 	Parallel int
-	// Profiles limits the checks; empty: all. Focus selects checks whose id it matches; nil: all.
-	Profiles []conformance.Profile
-	Focus    *regexp.Regexp
-	// Skip leaves checks out: id to reason. The reason is in the report.
-	Skip map[string]string
+	conformance.Selection
 	// Progress receives one line at a time; nil: none. It is not called at the same time.
 	Progress func(string)
 }
@@ -58,11 +52,11 @@ type Conclusion struct {
 
 // Run runs the scenarios of the selected checks and judges them. An error means that nothing can be said about the subject.
 func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
-	if err := o.validate(s); err != nil {
+	if err := o.Validate(s.IDs()); err != nil {
 		return Conclusion{}, err
 	}
 	suite := s.Rules()
-	s = s.Only(o.selects)
+	s = s.Only(func(c Check) bool { return o.Selects(c.Check) })
 	judged := s.Only(func(c Check) bool { _, skipped := o.Skip[c.ID]; return !skipped })
 	scenarios, err := judged.find(o.Catalogue)
 	if err != nil {
@@ -87,30 +81,6 @@ func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
 		}
 	}
 	return c, nil
-}
-
-// validate reports the first mistake.
-func (o Options) validate(s Suite) error {
-	ids := s.IDs()
-	for id, reason := range o.Skip {
-		if !slices.Contains(ids, id) {
-			return fmt.Errorf("skip %s: no check has this id%s", id, suggest.DidYouMean(id, ids))
-		}
-		if strings.TrimSpace(reason) == "" {
-			return fmt.Errorf("skip %s: expected a reason, as in %s=REASON", id, id)
-		}
-	}
-	if o.Focus != nil && !slices.ContainsFunc(ids, o.Focus.MatchString) {
-		return fmt.Errorf("focus %q: no check of the suite has such an id", o.Focus)
-	}
-	return nil
-}
-
-func (o Options) selects(c Check) bool {
-	if len(o.Profiles) > 0 && !slices.Contains(o.Profiles, c.Profile) {
-		return false
-	}
-	return o.Focus == nil || o.Focus.MatchString(c.ID)
 }
 
 // find returns the scenarios of the checks, those that take longest first, so that no long one is left for the end.

@@ -1,23 +1,11 @@
 package plugin
 
-import (
-	"fmt"
-	"regexp"
-	"slices"
-	"strings"
-
-	"github.com/kmsharness/kmsharness/conformance"
-	"github.com/kmsharness/kmsharness/internal/suggest"
-)
+import "github.com/kmsharness/kmsharness/conformance"
 
 // Options of a run. The zero value runs all checks.
 type Options struct {
-	Timing   *Timing // nil: DefaultTiming
-	Profiles []conformance.Profile
-	// Focus selects checks whose id it matches; nil: all.
-	Focus *regexp.Regexp
-	// Skip leaves checks out: id to reason. The reason is in the report.
-	Skip map[string]string
+	conformance.Selection
+	Timing *Timing // nil: DefaultTiming
 	// WithoutWaits leaves out the checks that wait on purpose. They are skipped, with that reason.
 	WithoutWaits bool
 	// Seed of everything that is random in the requests.
@@ -30,24 +18,12 @@ type Options struct {
 	Checks []Check
 }
 
-// validate reports the first mistake.
-func (o Options) validate() error {
-	var ids []string
+// ids are those of the checks to run.
+func (o Options) ids() (ids []string) {
 	for _, c := range o.checks() {
 		ids = append(ids, c.ID)
 	}
-	for id, reason := range o.Skip {
-		if !slices.Contains(ids, id) {
-			return fmt.Errorf("skip %s: no check has this id%s", id, suggest.DidYouMean(id, ids))
-		}
-		if strings.TrimSpace(reason) == "" {
-			return fmt.Errorf("skip %s: expected a reason, as in %s=REASON", id, id)
-		}
-	}
-	if o.Focus != nil && !slices.ContainsFunc(ids, o.Focus.MatchString) {
-		return fmt.Errorf("focus %q: no check has such an id", o.Focus)
-	}
-	return nil
+	return ids
 }
 
 func (o Options) checks() []Check {
@@ -62,12 +38,4 @@ func (o Options) timing() Timing {
 		return *o.Timing
 	}
 	return DefaultTiming()
-}
-
-// selects reports whether the run is about a check at all.
-func (o Options) selects(c Check) bool {
-	if len(o.Profiles) > 0 && !slices.Contains(o.Profiles, c.Profile) {
-		return false
-	}
-	return o.Focus == nil || o.Focus.MatchString(c.ID)
 }

@@ -89,7 +89,7 @@ func TestOneCauseOneFinding(t *testing.T) {
 		check("A", nil, func(context.Context, *Plugin) error { return found("Status", "x", "y") }),
 		check("B", []string{"A"}, pass), check("C", []string{"B"}, pass), check("D", nil, pass),
 		{Check: conformance.Check{ID: "E", Needs: []conformance.Capability{HookRotate}}, Run: pass},
-	}, Skip: map[string]string{"D": "known"}})
+	}, Selection: conformance.Selection{Skip: map[string]string{"D": "known"}}})
 	for id, want := range map[string]conformance.Outcome{
 		"A": conformance.Failed, "B": conformance.Blocked, "C": conformance.Blocked, "D": conformance.Skipped, "E": conformance.NotSupported,
 	} {
@@ -252,8 +252,8 @@ func TestRunNamesTheMistake(t *testing.T) {
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "--hook-restore"},
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Rotate: "x {nodes}"}}, Options{}, "{nodes} is unknown"},
 		{Subject{Endpoint: endpoint, Log: "/nowhere"}, Options{}, "the log of the plugin"},
-		{Subject{Endpoint: endpoint}, Options{Skip: map[string]string{"KMS2-STATUS-VERSOIN": "x"}}, `did you mean "KMS2-STATUS-VERSION"?`},
-		{Subject{Endpoint: endpoint}, Options{Skip: map[string]string{"KMS2-STATUS-VERSION": ""}}, "expected a reason"},
+		{Subject{Endpoint: endpoint}, Options{Selection: conformance.Selection{Skip: map[string]string{"KMS2-STATUS-VERSOIN": "x"}}}, `did you mean "KMS2-STATUS-VERSION"?`},
+		{Subject{Endpoint: endpoint}, Options{Selection: conformance.Selection{Skip: map[string]string{"KMS2-STATUS-VERSION": ""}}}, "expected a reason"},
 	} {
 		if _, err := Run(t.Context(), c.subject, c.options); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want %q", c.subject, err, c.want)

@@ -40,7 +40,7 @@ func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
 	o := s.options
 	report := &conformance.Report{Suite: "plugin", Seed: o.Seed, Date: time.Now().UTC().Truncate(time.Second), Capabilities: s.has}
 	for _, c := range o.checks() {
-		if !o.selects(c) {
+		if !o.Selects(c.Check) {
 			continue
 		}
 		result := s.Check(ctx, c)
@@ -69,7 +69,7 @@ type Session struct {
 
 // Open connects to a plugin, and starts it if the subject has a command. The caller closes the session.
 func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
-	if err := errors.Join(subject.Validate(), o.validate()); err != nil {
+	if err := errors.Join(subject.Validate(), o.Validate(o.ids())); err != nil {
 		return nil, err
 	}
 	p, end, err := open(ctx, subject, o)

@@ -56,33 +56,27 @@ func (f *conformFlags) register(flags *pflag.FlagSet, suite string) {
 }
 
 // selection is what the flags say about the checks to run.
-type selection struct {
-	profiles []conformance.Profile
-	focus    *regexp.Regexp
-	skip     map[string]string
-}
-
-func (f *conformFlags) selection() (s selection, err error) {
+func (f *conformFlags) selection() (s conformance.Selection, err error) {
 	if f.repeat < 1 {
 		return s, usage("--repeat %d: expected 1 or more", f.repeat)
 	}
 	if f.profiles != "" {
-		if s.profiles, err = conformance.ParseProfiles(f.profiles); err != nil {
+		if s.Profiles, err = conformance.ParseProfiles(f.profiles); err != nil {
 			return s, usage("--profile: %v", err)
 		}
 	}
 	if f.focus != "" {
-		if s.focus, err = regexp.Compile(f.focus); err != nil {
+		if s.Focus, err = regexp.Compile(f.focus); err != nil {
 			return s, usage("--focus: %v", err)
 		}
 	}
-	s.skip = map[string]string{}
+	s.Skip = map[string]string{}
 	for _, text := range f.skip {
 		id, reason, ok := strings.Cut(text, "=")
 		if !ok || strings.TrimSpace(reason) == "" {
 			return s, usage("--skip %q: expected ID=REASON, with a reason", text)
 		}
-		s.skip[id] = reason
+		s.Skip[id] = reason
 	}
 	return s, nil
 }

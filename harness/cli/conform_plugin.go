@@ -49,7 +49,7 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 				return usage("--call-timeout %v: expected a positive duration", callTimeout)
 			}
 			timing.Call = callTimeout
-			o := plugin.Options{Timing: &timing, Profiles: s.profiles, Focus: s.focus, Skip: s.skip, Seed: f.seed, WithoutWaits: withoutWaits}
+			o := plugin.Options{Selection: s, Timing: &timing, Seed: f.seed, WithoutWaits: withoutWaits}
 			o.Waiting = printer(cmd.ErrOrStderr())
 			o.Progress = func(r conformance.Result) {
 				if r.Outcome != conformance.NotSupported { // the end of the run sums these up

@@ -160,7 +160,7 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	}
 	return health.Options{
 		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
-		Profiles: s.profiles, Focus: s.focus, Skip: s.skip, Progress: printer(cmd.OutOrStdout()),
+		Selection: s, Progress: printer(cmd.OutOrStdout()),
 	}, nil
 }
 

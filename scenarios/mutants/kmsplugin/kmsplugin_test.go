@@ -188,7 +188,7 @@ func TestOneCauseLeavesTheRest(t *testing.T) {
 		m, _ := Find(name)
 		timing := Timing()
 		report, err := plugin.Run(t.Context(), m.Subject(program(t)), plugin.Options{
-			Timing: &timing, Focus: regexp.MustCompile("^(KMS2-ENCRYPT-ROUND-TRIP|KMS2-HOSTILE-KEEPS-SERVING|KMS2-LIFECYCLE-STOPS|" + m.Caught + ")$"),
+			Timing: &timing, Selection: conformance.Selection{Focus: regexp.MustCompile("^(KMS2-ENCRYPT-ROUND-TRIP|KMS2-HOSTILE-KEEPS-SERVING|KMS2-LIFECYCLE-STOPS|" + m.Caught + ")$")},
 		})
 		if err != nil {
 			t.Fatal(err)
