@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
@@ -16,9 +15,6 @@ import (
 
 //go:embed openapi.yaml
 var openAPI []byte
-
-// OpenAPI is the description of the API, in YAML.
-func OpenAPI() []byte { return append([]byte{}, openAPI...) }
 
 // Instance is the plugin instance that is controlled.
 type Instance interface {
@@ -65,5 +61,3 @@ type (
 		Released []string `json:"released"` // ids
 	}
 )
-
-type Journal = journal.Log[journal.Call]

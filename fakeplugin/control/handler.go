@@ -2,18 +2,20 @@ package control
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 type API struct {
 	Instance Instance
 	Keys     Keys
-	Journal  *Journal
+	Journal  *journal.Log[journal.Call]
 	Token    string // required of every request, unless it is empty
 }
 
@@ -116,14 +118,7 @@ func (a API) journal(w http.ResponseWriter, r *http.Request) {
 		httpjson.WriteError(w, httpjson.Errorf(http.StatusBadRequest, "%v", err))
 		return
 	}
-	journal.Serve(w, r, a.Journal, func(c journal.Call) bool {
-		for _, m := range methods {
-			if string(m) == c.Method {
-				return true
-			}
-		}
-		return false
-	})
+	journal.Serve(w, r, a.Journal, func(c journal.Call) bool { return slices.Contains(methods, fault.Method(c.Method)) })
 }
 
 func (a API) rotate(r *http.Request) (any, error) {
@@ -167,4 +162,23 @@ func (a API) setLag(r *http.Request) (any, error) {
 		return nil, httpjson.Errorf(http.StatusConflict, "lag: %v", err)
 	}
 	return NoticeLag{lag.String()}, nil
+}
+
+// setProfile takes the profiles of this repository only: a file of one's own is an argument of the plugin.
+func (a API) setProfile(r *http.Request) (any, error) {
+	var req Profile
+	if err := httpjson.Decode(r, &req); err != nil {
+		return nil, err
+	}
+	if req.Profile == "" {
+		return req, a.Instance.SetProfile(nil)
+	}
+	p, err := profile.Builtin(req.Profile)
+	if err != nil {
+		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
+	}
+	if err := a.Instance.SetProfile(p); err != nil {
+		return nil, httpjson.Errorf(http.StatusConflict, "%v", err)
+	}
+	return req, nil
 }

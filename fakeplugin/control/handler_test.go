@@ -86,7 +86,7 @@ func TestFaultsComeAndGo(t *testing.T) {
 	g.Expect(c.ReleaseAll(ctx)).To(BeEmpty())
 	status, err := c.Status(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect([]string{status.Node, status.KeyID, status.Socket, status.Problem}).To(Equal([]string{"cp-1", "1", "served", ""}))
+	g.Expect([]string{status.Node, status.KeyID, string(status.Socket), status.Problem}).To(Equal([]string{"cp-1", "1", "served", ""}))
 	g.Expect(status.Faults).To(BeEmpty())
 }
 

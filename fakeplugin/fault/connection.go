@@ -1,16 +1,72 @@
 package fault
 
-func connectionReset() Definition {
-	return Definition{
-		Name: "connection-reset", Scope: ScopeConnection, Methods: Methods(), Default: Methods(),
-		Summary: "The connection breaks in mid-call, with every other call on it.",
-		Params: []Param{
-			{Name: "after", Kind: KindDuration, Default: "0s", Max: hour, Summary: "how far into the call"},
-			{Name: "truncate", Kind: KindBool, Default: false, Summary: "send the first bytes of the answer before"},
+// sockets are faults of connections and of the socket.
+func sockets() []Definition {
+	return []Definition{
+		{
+			Name: "connection-reset", Scope: ScopeConnection, Methods: Methods(), Default: Methods(),
+			Summary: "The connection breaks in mid-call, with every other call on it.",
+			Params: []Param{
+				{Name: "after", Kind: KindDuration, Default: "0s", Max: hour, Summary: "how far into the call"},
+				{Name: "truncate", Kind: KindBool, Default: false, Summary: "send the first bytes of the answer before"},
+			},
+			Shape: func(s *Strike) {
+				truncate, _ := s.Fault.values["truncate"].(bool)
+				s.Plan.Reset = &Reset{After: s.Fault.duration("after"), Truncate: truncate}
+			},
 		},
-		Shape: func(s *Strike) {
-			truncate, _ := s.Fault.values["truncate"].(bool)
-			s.Plan.Reset = &Reset{After: s.Fault.duration("after"), Truncate: truncate}
+		{
+			Name: "refuse-connections", Scope: ScopeSocket,
+			Summary: "New connections are refused, or accepted and closed at once.",
+			Params: []Param{existing(), {Name: "how", Kind: KindEnum, Enum: []string{"refuse", "hang-up"}, Default: "refuse",
+				Summary: "refuse: connect fails with ECONNREFUSED; hang-up: it succeeds and the connection closes at once"}},
+			socket: func(a Active, s *Socket) {
+				a.cut(s)
+				if a.Fault.text("how") == "hang-up" {
+					s.HangUp = true
+					return
+				}
+				s.worsen(FileStale)
+			},
+		},
+		{
+			Name: "socket-removed", Scope: ScopeSocket,
+			Summary: "The socket file is gone.",
+			Params:  []Param{existing()},
+			socket:  func(a Active, s *Socket) { a.cut(s); s.worsen(FileMissing) },
+		},
+		{
+			Name: "socket-replaced", Scope: ScopeSocket,
+			Summary: "Something else stands in the socket's place.",
+			Params: []Param{existing(), {Name: "with", Kind: KindEnum, Enum: []string{"silent", "file", "new"}, Default: "silent",
+				Summary: "silent: a socket that accepts and never answers; file: a regular file; new: a new socket of the plugin, as after a restart"}},
+			socket: func(a Active, s *Socket) {
+				a.cut(s)
+				switch a.Fault.text("with") {
+				case "silent":
+					s.worsen(FileSilent)
+				case "file":
+					s.worsen(FileDecoy)
+				default:
+					s.Renewed += a.ID + ";"
+				}
+			},
+		},
+		{
+			Name: "socket-stale", Scope: ScopeSocket,
+			Summary: "The socket file is left behind and nobody listens on it, as after a SIGKILL.",
+			Params:  []Param{existing()},
+			socket:  func(a Active, s *Socket) { a.cut(s); s.worsen(FileStale) },
+		},
+		{
+			Name: "socket-permissions", Scope: ScopeSocket,
+			Summary: "The socket file has the wrong mode, so that a client without privileges cannot connect.",
+			Params:  []Param{existing(), {Name: "mode", Kind: KindMode, Default: "0000", Summary: "the mode, octal"}},
+			socket: func(a Active, s *Socket) {
+				a.cut(s)
+				mode := a.Fault.mode("mode")
+				s.Mode = &mode
+			},
 		},
 	}
 }
@@ -24,73 +80,5 @@ func existing() Param {
 func (a Active) cut(s *Socket) {
 	if a.Fault.text("existing") != "keep" {
 		s.Cut += a.ID + ";"
-	}
-}
-
-func refuseConnections() Definition {
-	return Definition{
-		Name: "refuse-connections", Scope: ScopeSocket,
-		Summary: "New connections are refused, or accepted and closed at once.",
-		Params: []Param{existing(), {Name: "how", Kind: KindEnum, Enum: []string{"refuse", "hang-up"}, Default: "refuse",
-			Summary: "refuse: connect fails with ECONNREFUSED; hang-up: it succeeds and the connection closes at once"}},
-		socket: func(a Active, s *Socket) {
-			a.cut(s)
-			if a.Fault.text("how") == "hang-up" {
-				s.HangUp = true
-				return
-			}
-			s.worsen(FileStale)
-		},
-	}
-}
-
-func socketRemoved() Definition {
-	return Definition{
-		Name: "socket-removed", Scope: ScopeSocket,
-		Summary: "The socket file is gone.",
-		Params:  []Param{existing()},
-		socket:  func(a Active, s *Socket) { a.cut(s); s.worsen(FileMissing) },
-	}
-}
-
-func socketReplaced() Definition {
-	return Definition{
-		Name: "socket-replaced", Scope: ScopeSocket,
-		Summary: "Something else stands in the socket's place.",
-		Params: []Param{existing(), {Name: "with", Kind: KindEnum, Enum: []string{"silent", "file", "new"}, Default: "silent",
-			Summary: "silent: a socket that accepts and never answers; file: a regular file; new: a new socket of the plugin, as after a restart"}},
-		socket: func(a Active, s *Socket) {
-			a.cut(s)
-			switch a.Fault.text("with") {
-			case "silent":
-				s.worsen(FileSilent)
-			case "file":
-				s.worsen(FileDecoy)
-			default:
-				s.Renewed += a.ID + ";"
-			}
-		},
-	}
-}
-
-func socketStale() Definition {
-	return Definition{
-		Name: "socket-stale", Scope: ScopeSocket,
-		Summary: "The socket file is left behind and nobody listens on it, as after a SIGKILL.",
-		Params:  []Param{existing()},
-		socket:  func(a Active, s *Socket) { a.cut(s); s.worsen(FileStale) },
-	}
-}
-
-func socketPermissions() Definition {
-	return Definition{
-		Name: "socket-permissions", Scope: ScopeSocket,
-		Summary: "The socket file has the wrong mode, so that a client without privileges cannot connect.",
-		Params:  []Param{existing(), {Name: "mode", Kind: KindMode, Default: "0000", Summary: "the mode, octal"}},
-		socket: func(a Active, s *Socket) {
-			a.cut(s)
-			mode := a.Fault.mode("mode")
-			s.Mode = &mode
-		},
 	}
 }

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"time"
 )
 
@@ -54,19 +55,7 @@ func (d Definition) Bounds() []Param {
 
 // Catalogue is every fault, in the order in which it is shown.
 func Catalogue() []Definition {
-	return []Definition{
-		hang(), delay(), rateLimit(),
-		noUID(),
-		grpcStatus(), decryptFails(), nilResponse(),
-		healthz(), version(), versionChange(),
-		keyIDEmpty(), keyIDOversized(), keyIDFlipFlop(), keyIDReused(), keyIDMismatch(),
-		ciphertextEmpty(), ciphertextOversized(), annotationsInvalid(),
-		hostileText(),
-		providerFailure(),
-		connectionReset(),
-		refuseConnections(), socketRemoved(), socketReplaced(), socketStale(), socketPermissions(),
-		crash(), slowStart(),
-	}
+	return slices.Concat(timings(), []Definition{noUID()}, statuses(), answers(), keyIDs(), ciphertexts(), []Definition{hostileText(), providerFailure()}, sockets(), processes())
 }
 
 // Entry is a Definition with all its parameters, for people and programs that ask what there is.

@@ -2,6 +2,6 @@
 // fault affects a call (Decide) or the socket (DecideSocket). The decisions are pure functions of the faults in force,
 // the method, the time and a random source. Package server carries them out.
 //
-// To add a fault, add one Definition in the file for its scope, one line in Catalogue, and one test of its effect in
-// package server. A test there fails for a fault without such a test.
+// To add a fault, add one Definition to the table for its scope, and one test of its effect in package server. A test
+// there fails for a fault without such a test.
 package fault

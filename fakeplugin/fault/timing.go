@@ -10,47 +10,62 @@ import (
 
 const hour = 3600 // seconds: the longest that one call is held
 
-func hang() Definition {
-	return Definition{
-		Name: "hang", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
-		Summary: "The call gets no answer: until the caller's deadline, for a time, or until the fault is released.",
-		Params: []Param{
-			{Name: "until", Kind: KindEnum, Enum: []string{"released", "deadline", "time"}, Default: "released",
-				Summary: "released: calls that hang go on when the fault is released; deadline: they never do; time: after the parameter time"},
-			{Name: "time", Kind: KindDuration, Min: 0.001, Max: hour, Summary: "how long a call hangs, with until=time"},
+// timings are faults of when a call is answered.
+func timings() []Definition {
+	return []Definition{
+		{
+			Name: "hang", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+			Summary: "The call gets no answer: until the caller's deadline, for a time, or until the fault is released.",
+			Params: []Param{
+				{Name: "until", Kind: KindEnum, Enum: []string{"released", "deadline", "time"}, Default: "released",
+					Summary: "released: calls that hang go on when the fault is released; deadline: they never do; time: after the parameter time"},
+				{Name: "time", Kind: KindDuration, Min: 0.001, Max: hour, Summary: "how long a call hangs, with until=time"},
+			},
+			check: func(f Fault) error {
+				if (f.text("until") == "time") != (f.duration("time") > 0) {
+					return fmt.Errorf("until=time and time=DURATION need each other")
+				}
+				return nil
+			},
+			Shape: func(s *Strike) {
+				s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
+			},
 		},
-		check: func(f Fault) error {
-			if (f.text("until") == "time") != (f.duration("time") > 0) {
-				return fmt.Errorf("until=time and time=DURATION need each other")
-			}
-			return nil
+		{
+			Name: "delay", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+			Summary: "The answer comes late: by a fixed, uniform or heavy-tailed time.",
+			Params: []Param{
+				{Name: "by", Kind: KindDuration, Default: "100ms", Max: hour, Summary: "the delay; the least one of uniform and heavy-tailed"},
+				{Name: "distribution", Kind: KindEnum, Enum: []string{"fixed", "uniform", "heavy-tailed"}, Default: "fixed", Summary: "how delays are drawn"},
+				{Name: "max", Kind: KindDuration, Default: "10s", Max: hour, Summary: "the greatest delay of uniform and heavy-tailed"},
+				{Name: "alpha", Kind: KindFloat, Default: 1.5, Min: 0.1, Max: 10, Summary: "the shape of heavy-tailed (Pareto); smaller has more extreme delays"},
+			},
+			check: func(f Fault) error {
+				if f.text("distribution") != "fixed" && f.duration("max") < f.duration("by") {
+					return fmt.Errorf("max %v is less than by %v", f.duration("max"), f.duration("by"))
+				}
+				return nil
+			},
+			Shape: func(s *Strike) {
+				if d := drawDelay(s.Fault, s.Rand); d > 0 {
+					s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: d})
+				}
+			},
 		},
-		Shape: func(s *Strike) {
-			s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
-		},
-	}
-}
-
-func delay() Definition {
-	return Definition{
-		Name: "delay", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
-		Summary: "The answer comes late: by a fixed, uniform or heavy-tailed time.",
-		Params: []Param{
-			{Name: "by", Kind: KindDuration, Default: "100ms", Max: hour, Summary: "the delay; the least one of uniform and heavy-tailed"},
-			{Name: "distribution", Kind: KindEnum, Enum: []string{"fixed", "uniform", "heavy-tailed"}, Default: "fixed", Summary: "how delays are drawn"},
-			{Name: "max", Kind: KindDuration, Default: "10s", Max: hour, Summary: "the greatest delay of uniform and heavy-tailed"},
-			{Name: "alpha", Kind: KindFloat, Default: 1.5, Min: 0.1, Max: 10, Summary: "the shape of heavy-tailed (Pareto); smaller has more extreme delays"},
-		},
-		check: func(f Fault) error {
-			if f.text("distribution") != "fixed" && f.duration("max") < f.duration("by") {
-				return fmt.Errorf("max %v is less than by %v", f.duration("max"), f.duration("by"))
-			}
-			return nil
-		},
-		Shape: func(s *Strike) {
-			if d := drawDelay(s.Fault, s.Rand); d > 0 {
-				s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: d})
-			}
+		{
+			Name: "rate-limit", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+			Summary: "Calls above a rate are answered ResourceExhausted, as by a cloud KMS with a quota.",
+			Params: []Param{
+				{Name: "rate", Kind: KindFloat, Default: 1.0, Min: 0, Max: 1e6, Summary: "calls per second that pass, over all its methods"},
+				{Name: "burst", Kind: KindInt, Default: 1, Min: 0, Max: 1e6, Summary: "calls that pass at once"},
+			},
+			Shape: func(s *Strike) {
+				if s.takeToken(s.Now) {
+					s.Miss()
+					return
+				}
+				s.Plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
+			},
 		},
 	}
 }
@@ -65,24 +80,6 @@ func drawDelay(f Fault, rng Rand) time.Duration {
 		return time.Duration(math.Min(float64(most), float64(by)*math.Pow(u, -1/f.float("alpha"))))
 	default:
 		return by
-	}
-}
-
-func rateLimit() Definition {
-	return Definition{
-		Name: "rate-limit", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
-		Summary: "Calls above a rate are answered ResourceExhausted, as by a cloud KMS with a quota.",
-		Params: []Param{
-			{Name: "rate", Kind: KindFloat, Default: 1.0, Min: 0, Max: 1e6, Summary: "calls per second that pass, over all its methods"},
-			{Name: "burst", Kind: KindInt, Default: 1, Min: 0, Max: 1e6, Summary: "calls that pass at once"},
-		},
-		Shape: func(s *Strike) {
-			if s.takeToken(s.Now) {
-				s.Miss()
-				return
-			}
-			s.Plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
-		},
 	}
 }
 

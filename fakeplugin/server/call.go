@@ -92,23 +92,22 @@ func (s *Server) wait(ctx context.Context, h fault.Wait) bool {
 
 // reset breaks the call's connection; its context ends with it.
 func (s *Server) reset(ctx context.Context, after time.Duration) Answer {
-	if after > 0 && !s.wait(ctx, fault.Wait{For: after}) {
-		return Answer{Outcome: journal.Abandoned}
-	}
-	if c := connOf(ctx); c != nil {
-		_ = c.Close()
-	}
-	return Answer{Err: errBroken, Outcome: journal.Reset}
+	return s.breakAfter(ctx, after, Answer{Err: errBroken, Outcome: journal.Reset}, func(c *conn) { _ = c.Close() })
 }
 
 func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) Answer {
+	return s.breakAfter(ctx, after, Answer{Resp: resp, Outcome: journal.Reset}, func(c *conn) { c.truncate.Store(true) })
+}
+
+// breakAfter waits, and does something to the call's connection.
+func (s *Server) breakAfter(ctx context.Context, after time.Duration, a Answer, do func(*conn)) Answer {
 	if after > 0 && !s.wait(ctx, fault.Wait{For: after}) {
 		return Answer{Outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {
-		c.truncate.Store(true)
+		do(c)
 	}
-	return Answer{Resp: resp, Outcome: journal.Reset}
+	return a
 }
 
 // errBroken is what the caller of a broken connection sees from its own library.

@@ -30,12 +30,6 @@ type peerAddr struct {
 	conn *conn
 }
 
-func (c *conns) add(raw net.Conn) *conn {
-	added := &conn{Conn: raw, all: c}
-	c.keep(added)
-	return added
-}
-
 func (c *conns) keep(added *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -45,7 +45,7 @@ func silence(l net.Listener) (stop func()) {
 			if err != nil {
 				return
 			}
-			held.add(raw)
+			held.keep(&conn{Conn: raw, all: held})
 		}
 	})
 	return func() {

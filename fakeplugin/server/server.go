@@ -148,12 +148,8 @@ func (s *Server) exitIfRequested(ctx context.Context) {
 	if code == nil || s.o.Exit == nil {
 		return
 	}
-	timer := s.clock.NewTimer(exitDelay)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
+	if s.wait(ctx, fault.Wait{For: exitDelay}) {
 		s.o.Exit(*code)
-	case <-ctx.Done():
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -33,33 +34,13 @@ func New(h host.Host, at, token string) (*Client, error) {
 // Close drops the idle connections.
 func (c *Client) Close() { c.http.Close() }
 
-// Status is a plugin instance at a glance.
-type Status struct {
-	Node        string         `json:"node"`
-	KeyID       string         `json:"keyID"`
-	Listen      string         `json:"listen"`
-	Socket      string         `json:"socket"`
-	Connections int            `json:"connections"`
-	Started     string         `json:"started"`
-	Calls       uint64         `json:"calls"`
-	Key         string         `json:"key"`
-	KEKID       string         `json:"kekID"`
-	KEKVersion  int            `json:"kekVersion"`
-	LatestKEKID string         `json:"latestKEKID"`
-	NoticeLag   string         `json:"noticeLag"`
-	Problem     string         `json:"problem"`
-	Profile     string         `json:"profile"`
-	Faults      []fault.Active `json:"faults"`
-	JournalErr  string         `json:"journalError"`
-}
-
 // Healthy is nil if the API answers.
 func (c *Client) Healthy(ctx context.Context) error {
 	return c.http.Do(ctx, http.MethodGet, "/healthz", nil, nil)
 }
 
 // Status is what the plugin is and does.
-func (c *Client) Status(ctx context.Context) (out Status, err error) {
+func (c *Client) Status(ctx context.Context) (out server.State, err error) {
 	return out, c.http.Do(ctx, http.MethodGet, "/v1/status", nil, &out)
 }
 

@@ -1,0 +1,4 @@
+package control
+
+// OpenAPI is the description of the API, in YAML.
+func OpenAPI() []byte { return openAPI }
