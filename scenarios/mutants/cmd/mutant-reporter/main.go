@@ -25,16 +25,10 @@ func mutations() map[string]func(options.Options) (reporter.Change, error) {
 		"rejected-apply":            sendWhatItGot,
 		"no-rpc-deadline":           withoutDeadline,
 		"plugin-never-redialled":    dialPluginsOnce,
-		"apiserver-never-redialled": dialServerOnce,
-		"token-read-by-the-minute":  readTokenByTheMinute,
+		"apiserver-never-redialled": connecting(dialServerOnce),
+		"token-read-by-the-minute":  connecting(readTokenByTheMinute),
 	}
 }
-
-// errAtOnce is the last output of a reporter that ends by itself.
-var errAtOnce = errors.New("open /var/run/kmsplugin: permission denied")
-
-// endAtOnce is a reporter that does not come to its first round.
-func endAtOnce(options.Options) (reporter.Change, error) { return nil, errAtOnce }
 
 func main() { entry.Run(run) }
 

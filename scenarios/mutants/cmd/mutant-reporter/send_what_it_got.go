@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/reporter"
@@ -26,9 +25,9 @@ type raw struct {
 
 // sendWhatItGot only knows the typed form of the kube-apiserver's operator.
 func sendWhatItGot(o options.Options) (reporter.Change, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
+	config, err := readKubeconfig(o)
 	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+		return nil, err
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {

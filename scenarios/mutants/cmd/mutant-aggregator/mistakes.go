@@ -1,12 +1,59 @@
 package main
 
 import (
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 )
+
+// neverForget adds nodes to its set and never takes one out, as a handler does that has an add and an update function
+// and no delete function. A removed node stays expected: its report is never cleaned up, and is counted until it is
+// stale and for ever after. The function belongs to one aggregator and is called by one goroutine.
+func neverForget() func(core.Input, core.Memory) core.Decision {
+	nodes := map[string]time.Time{}
+	return func(in core.Input, m core.Memory) core.Decision {
+		maps.Copy(nodes, in.Nodes)
+		in.Nodes = maps.Clone(nodes)
+		return core.Step(in, m)
+	}
+}
+
+// watchOnce lets every watch be made once. One that breaks is asked for again and never answered, as with a loop over the channel of a
+// watch that is left when the channel closes: what the aggregator knows of changes ends with its first connection.
+func watchOnce(c *controller.Config) {
+	c.REST.Wrap(func(next http.RoundTripper) http.RoundTripper { return &watches{next: next, made: map[string]bool{}} })
+}
+
+// watches remembers which ones were made.
+type watches struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	made map[string]bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *watches) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("watch") && w.again(r.URL.Path+"?"+r.URL.Query().Get("fieldSelector")) {
+		<-r.Context().Done()
+		return nil, r.Context().Err()
+	}
+	return w.next.RoundTrip(r)
+}
+
+func (w *watches) again(which string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	again := w.made[which]
+	w.made[which] = true
+	return again
+}
 
 // otherReasons is right by the sources, and has other reasons than this project has decided on: a subject that passes, and fails with --strict.
 func otherReasons() func(core.Input, core.Memory) core.Decision {

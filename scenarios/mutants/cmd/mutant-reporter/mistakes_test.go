@@ -13,7 +13,7 @@ import (
 // TestOnlyChanges: the mutant has this one mistake and no other.
 func TestOnlyChanges(t *testing.T) {
 	inner := &counter{}
-	p := onlyChanges(inner)
+	p := &changes{Publisher: inner}
 	at := time.Unix(1_000_000, 0)
 	for i, c := range []struct {
 		status contract.Status
