@@ -1,0 +1,263 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance"
+)
+
+// Ids of checks on which others depend.
+const (
+	encryptKeyIDPresentID = "KMS2-ENCRYPT-KEY-ID-PRESENT"
+	encryptKeyIDSizeID    = "KMS2-ENCRYPT-KEY-ID-SIZE"
+	// EncryptKeyIDEqualsStatus is the id of the check that Encrypt and Status return one key_id.
+	EncryptKeyIDEqualsStatus = "KMS2-ENCRYPT-KEY-ID-EQUALS-STATUS"
+)
+
+func encryptKeyIDEqualsStatus(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
+	s, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	if s.KeyId == before.KeyId {
+		return nil
+	}
+	after, err := p.Status(ctx) // the KEK may have been rotated in between
+	if err != nil {
+		return found("Status after Encrypt", err, "a response")
+	}
+	if s.KeyId != after.KeyId {
+		return found("Encrypt", s.EncryptResponse, "the key_id of Status, "+quote(after.KeyId))
+	}
+	return nil
+}
+
+// stableEncrypts is how many answers of Encrypt are compared.
+const stableEncrypts = 50
+
+func encryptKeyIDStable(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
+	var other error
+	n, err := repeat(p, stableEncrypts, p.timing.Load, func(i int) error {
+		s, err := p.Seal(ctx)
+		if err == nil && s.KeyId != before.KeyId && other == nil {
+			other = found(fmt.Sprintf("Encrypt, call %d of %d", i+1, stableEncrypts), s.EncryptResponse, "the key_id of Status, "+quote(before.KeyId))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	after, err := p.Status(ctx)
+	if err != nil {
+		return found(fmt.Sprintf("Status after %d Encrypts", n), err, "a response")
+	}
+	if after.KeyId != before.KeyId {
+		p.Measure("the key_id of Status changed meanwhile, so nothing was compared")
+		return nil
+	}
+	return other
+}
+
+func annotationKeys(ctx context.Context, p *Plugin, s Sealed) error {
+	p.Measure("%d annotations", len(s.Annotations))
+	for key := range s.Annotations {
+		if wrong := validation.IsFullyQualifiedDomainName(field.NewPath("annotations"), key); len(wrong) > 0 {
+			return found("Encrypt", "annotation "+quote(key)+": "+clip(wrong.ToAggregate().Error()), "keys such as key.example.com")
+		}
+	}
+	return nil
+}
+
+func annotationSize(ctx context.Context, p *Plugin, s Sealed) error {
+	size := 0
+	for key, value := range s.Annotations {
+		size += len(key) + len(value)
+	}
+	p.Measure("annotations of %d bytes", size)
+	if size > maxAnnotationsBytes {
+		return found("Encrypt", fmt.Sprintf("annotations of %d bytes", size), "at most 32768 bytes")
+	}
+	return nil
+}
+
+func annotationsHide(ctx context.Context, p *Plugin, s Sealed) error {
+	for key, value := range s.Annotations {
+		for _, data := range [][]byte{[]byte(key), value} {
+			if how := reveals(data, s.Plaintext); how != "" {
+				return found("Encrypt", "an annotation has a part of the plaintext "+how, "annotations without the plaintext")
+			}
+		}
+	}
+	return nil
+}
+
+func ciphertextSize(ctx context.Context, p *Plugin, s Sealed) error {
+	p.Measure("ciphertext of %d bytes", len(s.Ciphertext))
+	if len(s.Ciphertext) > maxCiphertextBytes {
+		return found("Encrypt of 32 bytes", s.EncryptResponse, "a ciphertext of 1 to 1024 bytes")
+	}
+	return nil
+}
+
+const ciphertextHidesID = "KMS2-ENCRYPT-CIPHERTEXT-HIDES"
+
+func ciphertextHides(ctx context.Context, p *Plugin, s Sealed) error {
+	if how := reveals(s.Ciphertext, s.Plaintext); how != "" {
+		return found("Encrypt of 32 bytes", "the ciphertext has a part of the plaintext "+how, "a ciphertext without the plaintext")
+	}
+	return nil
+}
+
+func ciphertextKeystream(ctx context.Context, p *Plugin) error {
+	var all []Sealed
+	for range 4 {
+		s, err := p.Seal(ctx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(all, func(o Sealed) bool { return shareKeystream(o, s) }) {
+			return found("Encrypt of two plaintexts", "the exclusive or of the ciphertexts has the exclusive or of the plaintexts", "ciphertexts that are independent of each other")
+		}
+		all = append(all, s)
+	}
+	return nil
+}
+
+// shareKeystream reports whether two ciphertexts differ, somewhere, in just the bits in which their plaintexts differ.
+func shareKeystream(a, b Sealed) bool {
+	difference := make([]byte, SeedBytes)
+	subtle.XORBytes(difference, a.Plaintext, b.Plaintext)
+	window := make([]byte, SeedBytes)
+	left, right := decodings(a.Ciphertext), decodings(b.Ciphertext)
+	for i := range min(len(left), len(right)) {
+		l, r := left[i].data, right[i].data
+		for at := 0; at+SeedBytes <= min(len(l), len(r)); at++ {
+			subtle.XORBytes(window, l[at:at+SeedBytes], r[at:at+SeedBytes])
+			if slices.Equal(window, difference) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func envelopeDistinct(ctx context.Context, p *Plugin) error {
+	base := p.Bytes(SeedBytes)
+	var all []Sealed
+	for _, flip := range []int{-1, 0, SeedBytes / 2, SeedBytes - 1} {
+		plaintext := bytes.Clone(base)
+		if flip >= 0 {
+			plaintext[flip] ^= 1
+		}
+		resp, err := p.Encrypt(ctx, plaintext)
+		if err != nil {
+			return found("Encrypt of one of several similar plaintexts", err, "a ciphertext")
+		}
+		for _, other := range all {
+			if bytes.Equal(other.Ciphertext, resp.Ciphertext) && other.KeyId == resp.KeyId && maps.EqualFunc(other.Annotations, resp.Annotations, slices.Equal[[]byte]) {
+				return found("Encrypt of two plaintexts that differ in one bit", "ciphertext, key_id and annotations are equal", "answers that differ")
+			}
+		}
+		all = append(all, Sealed{plaintext, resp})
+	}
+	return nil
+}
+
+func envelopeSamePlaintext(ctx context.Context, p *Plugin) error {
+	first, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	all := []Sealed{first}
+	for range 2 {
+		resp, err := p.Encrypt(ctx, first.Plaintext)
+		if err != nil {
+			return found("Encrypt of a plaintext that was encrypted before", err, "a ciphertext")
+		}
+		all = append(all, Sealed{first.Plaintext, resp})
+	}
+	if bytes.Equal(all[0].Ciphertext, all[1].Ciphertext) {
+		p.Measure("equal plaintexts get equal ciphertexts")
+	}
+	return p.unsealAll(ctx, all, "Decrypt of one of three ciphertexts of the same plaintext")
+}
+
+const envelopeEdgeBytesID = "KMS2-ENCRYPT-EDGE-BYTES"
+
+func envelopeEdgeBytes(ctx context.Context, p *Plugin) error {
+	for _, edge := range []struct {
+		what, begin, end string
+	}{
+		{"begins with a zero", "\x00", ""}, {"begins with four zeros", "\x00\x00\x00\x00", ""},
+		{"ends with a zero", "", "\x00"}, {"ends with four zeros", "", "\x00\x00\x00\x00"},
+		{"begins and ends with a line feed", "\n", "\n"}, {"begins and ends with a space", " ", " "},
+		{"ends with the byte 1", "", "\x01"}, {"ends with 16 bytes 16", "", string(bytes.Repeat([]byte{16}, 16))},
+		{"ends with the bits 1000 0000 and zeros", "", "\x80\x00\x00\x00"},
+	} {
+		plaintext := p.Bytes(SeedBytes)
+		copy(plaintext, edge.begin)
+		copy(plaintext[SeedBytes-len(edge.end):], edge.end)
+		resp, err := p.Encrypt(ctx, plaintext)
+		if err != nil {
+			return found("Encrypt of a seed that "+edge.what, err, "a ciphertext")
+		}
+		if err := p.Unseal(ctx, Sealed{plaintext, resp}, "Decrypt of a seed that "+edge.what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func envelopeUniformBytes(ctx context.Context, p *Plugin) error {
+	return each([]byte{0x00, 0xFF}, func(b byte) error {
+		return mayEncrypt(ctx, p, bytes.Repeat([]byte{b}, SeedBytes), fmt.Sprintf("32 bytes 0x%02X", b))
+	})
+}
+
+func envelopeTextBytes(ctx context.Context, p *Plugin) error {
+	return each([]string{
+		"QUJDREVGR0hJSktMTU5PUFFSU1RVVldY", "0123456789abcdef0123456789abcdef", `{"key":"value","list":[1,2,3,4]}`,
+		"-----BEGIN PRIVATE KEY-----\nMII=", "vault:v1:QUJDREVGR0hJSktMTU5PUFE=", "%41%42%43\\x44\\u0045&#70;$G{H}\t\r\n",
+	}, func(text string) error {
+		plaintext := fmt.Sprintf("%-*.*s", SeedBytes, SeedBytes, text)
+		return mayEncrypt(ctx, p, []byte(plaintext), "the text "+quote(plaintext))
+	})
+}
+
+func plaintextEmpty(ctx context.Context, p *Plugin) error {
+	return mayEncrypt(ctx, p, nil, "an empty plaintext")
+}
+
+// tryPlaintexts encrypts and decrypts plaintexts of some sizes, which a plugin may refuse.
+func tryPlaintexts(sizes ...int) func(context.Context, *Plugin) error {
+	return func(ctx context.Context, p *Plugin) error {
+		return each(sizes, func(size int) error { return mayEncrypt(ctx, p, p.Bytes(size), fmt.Sprintf("%d bytes", size)) })
+	}
+}
+
+// Ids of checks on which those of larger plaintexts depend.
+const (
+	plaintextLargeID   = "KMS2-ENCRYPT-PLAINTEXT-LARGE"
+	plaintextGrowingID = "KMS2-ENCRYPT-PLAINTEXT-GROWING"
+)
+
+func plaintextSizes(id, title, after string, sizes ...int) Check {
+	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ", "), "[]")
+	return Check{Check: conformance.Check{
+		ID: id, Profile: conformance.Robustness,
+		Title:       title,
+		Rule:        "Plaintexts of " + list + " bytes are decrypted to the same bytes, or Encrypt refuses them.",
+		Source:      sourceProto + ": EncryptRequest.plaintext has no fixed length",
+		Consequence: "None today: kube-apiserver encrypts 32 bytes. Another client, or a later release, loses what it encrypts.",
+	}, After: []string{after}, Run: tryPlaintexts(sizes...)}
+}
