@@ -117,23 +117,12 @@ func (r *Report) Conclude(suite []Check) {
 
 func (r *Report) sum(p Profile) ProfileResult {
 	sum := ProfileResult{Profile: p}
+	counts := map[Outcome]*int{
+		Passed: &sum.Passed, Failed: &sum.Failed, NotSupported: &sum.NotSupported, Skipped: &sum.Skipped, Blocked: &sum.Blocked, Inconclusive: &sum.Inconclusive,
+	}
 	for i := range r.Results {
-		if r.Results[i].Profile != p {
-			continue
-		}
-		switch r.Results[i].Outcome {
-		case Passed:
-			sum.Passed++
-		case Failed:
-			sum.Failed++
-		case NotSupported:
-			sum.NotSupported++
-		case Skipped:
-			sum.Skipped++
-		case Blocked:
-			sum.Blocked++
-		case Inconclusive:
-			sum.Inconclusive++
+		if n := counts[r.Results[i].Outcome]; n != nil && r.Results[i].Profile == p {
+			*n++
 		}
 	}
 	return sum
