@@ -99,15 +99,10 @@ func failingOverBy(change func(*altsvc.Options)) func() virtual.Options {
 	return reporting(func(r *startingReporter) error {
 		o := publish.Alternatives(r.Host, r.Timing)
 		change(&o)
-		config, err := reporter.Connection(r.Host, r.Options)
+		p, err := r.publisher(&o)
 		if err != nil {
 			return err
 		}
-		p, err := publish.New(config, &o, r.Operator, r.Form, r.Node, r.Clock().Now)
-		if err != nil {
-			return err
-		}
-		r.ends = append(r.ends, p.Close)
 		r.changes = append(r.changes, func(l *reporter.Loop) { l.Publisher = p })
 		return nil
 	})

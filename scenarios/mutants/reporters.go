@@ -8,12 +8,14 @@ import (
 	"sync"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/options"
+	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Reporters of the virtual control plane: kms-health-reporter with one thing changed, at each start anew.
@@ -62,6 +64,19 @@ func reporting(change func(*startingReporter) error) func() virtual.Options {
 			return entry.Exit(stderr, reporterProgram, entry.ExitFailed, reporter.Run(ctx, r.Host, r.Options, log, r.changes...))
 		})
 	}
+}
+
+// publisher is a further one, which ends with the reporter.
+func (r *startingReporter) publisher(alternatives *altsvc.Options) (*publish.Publisher, error) {
+	config, err := reporter.Connection(r.Host, r.Options)
+	if err != nil {
+		return nil, err
+	}
+	p, err := publish.New(config, alternatives, r.Operator, r.Form, r.Node, r.Clock().Now)
+	if err == nil {
+		r.ends = append(r.ends, p.Close)
+	}
+	return p, err
 }
 
 // looping is reporters whose loop is changed.

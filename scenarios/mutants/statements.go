@@ -8,9 +8,8 @@ import (
 )
 
 // judged are the statements of the sources (scenarios/statements.yaml) that an invariant judges.
-func judged() map[string][]string {
-	out := map[string][]string{}
-	for id, statements := range map[string]string{
+func judged() map[string]string {
+	return map[string]string{
 		"ACCEPTED":              "S0-05 S0-06",
 		"FALSE-HEALTHY":         "S0-05 S0-12 S3-14 S3-15",
 		"FALSE-ALARM":           "S0-12 S0-17 S4-07",
@@ -38,10 +37,7 @@ func judged() map[string][]string {
 		"STREAM-TRUTH":          "S1-02 S1-04 S1-05 S1-06 S1-07 S1-08",
 		"KEY-ID-STABLE":         "S3-07 S3-10",
 		"NOTHING-SECRET":        "S2-02",
-	} {
-		out[id] = strings.Fields(statements)
 	}
-	return out
 }
 
 // StepsAbout are the statements that the expectations which catch a mutant are about, by the name of the mutant. Of other mutants it is not known.
@@ -75,22 +71,23 @@ func StepsAbout() map[string][]string {
 // invariant that judges one statement alone says so in any scenario.
 func (m Mutant) Breaks(s *scenario.Scenario) []string {
 	var out []string
+	add := func(statement string, shown bool) {
+		if shown && !slices.Contains(out, statement) {
+			out = append(out, statement)
+		}
+	}
 	of := judged()
 	for _, id := range m.Caught {
-		statements := of[id]
-		if len(statements) == 1 && !slices.Contains(out, statements[0]) {
-			out = append(out, statements[0])
+		statements := strings.Fields(of[id])
+		if len(statements) == 1 {
+			add(statements[0], true)
 		}
 		for _, c := range s.Covers {
-			if slices.Contains(statements, c) && !slices.Contains(out, c) {
-				out = append(out, c)
-			}
+			add(c, slices.Contains(statements, c))
 		}
 	}
 	for _, c := range StepsAbout()[m.Name] {
-		if slices.Contains(s.Covers, c) && !slices.Contains(out, c) {
-			out = append(out, c)
-		}
+		add(c, slices.Contains(s.Covers, c))
 	}
 	return out
 }

@@ -149,20 +149,15 @@ func showing(change func(*contract.HealthStatus)) func() virtual.Options {
 			if o.Verb != "update" || o.Subresource != "status" {
 				return
 			}
-			var object map[string]json.RawMessage
-			var status contract.HealthStatus
-			if json.Unmarshal(o.Body, &object) != nil || json.Unmarshal(object["status"], &status) != nil {
-				return
-			}
-			change(&status)
-			text, err := json.Marshal(status)
-			if err != nil {
-				return
-			}
-			object["status"] = text
-			if body, err := json.Marshal(object); err == nil {
-				o.Body = body
-			}
+			edit(o, func(shown object) {
+				var status contract.HealthStatus
+				if json.Unmarshal(text(shown), &status) != nil {
+					return
+				}
+				change(&status)
+				clear(shown)
+				_ = json.Unmarshal(text(status), &shown) // it was JSON before
+			})
 		})
 	})
 }
@@ -247,15 +242,10 @@ func heard(ctx context.Context, l *reporter.Loop) bool {
 
 // writesItself applies each report before it is sent.
 func writesItself(r *startingReporter) error {
-	config, err := reporter.Connection(r.Host, r.Options)
+	p, err := r.publisher(nil)
 	if err != nil {
 		return err
 	}
-	p, err := publish.New(config, nil, r.Operator, r.Form, r.Node, r.Clock().Now)
-	if err != nil {
-		return err
-	}
-	r.ends = append(r.ends, p.Close)
 	r.changes = append(r.changes, func(l *reporter.Loop) {
 		next := l.Publisher
 		l.Publisher = apply(func(ctx context.Context, write core.Action) error {

@@ -37,11 +37,12 @@ func All() []Wrong { return slices.Concat(stages(), keys(), revisions(), plugins
 
 // operating is an operator that sees something else, or plans something else than the good one.
 func operating(decide func(core.Observed, core.Options, time.Time) core.Plan) func() Operator {
-	return func() Operator {
-		s := Good()
-		s.Decide = decide
-		return s
-	}
+	return func() Operator { return Operator{Decide: decide, Serve: core.Serve} }
+}
+
+// serving is an operator that gives a pod which was rolled back by a number of revisions something else.
+func serving(serve func(o core.Observed, back int) (revision.Config, revision.PluginConfig)) func() Operator {
+	return func() Operator { return Operator{Decide: core.Decide, Serve: serve} }
 }
 
 // Mistaking is an operator that takes what it sees for something else.

@@ -28,28 +28,20 @@ func revisions() []Wrong {
 		{
 			Name: "old-revision-old-plugins", Law: "READABLE", Scenario: "operator-replicaset-rollback", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "an API server that is rolled back gets the plugins of its time: what was written since has none",
-			Operator: func() Operator {
-				s := Good()
-				s.Serve = func(o core.Observed, back int) (revision.Config, revision.PluginConfig) {
-					c, _ := core.Serve(o, back)
-					_, p := ofTheTime(o, back)
-					return c, p
-				}
-				return s
-			},
+			Operator: serving(func(o core.Observed, back int) (revision.Config, revision.PluginConfig) {
+				c, _ := core.Serve(o, back)
+				_, p := ofTheTime(o, back)
+				return c, p
+			}),
 		},
 		{
 			Name: "old-revision-old-configuration", Law: "READABLE", Scenario: "operator-rollback-during-kms-to-kms", Caught: []string{"steps[5]"},
 			Mistake: "an API server that is rolled back gets the encryption configuration of its time: it cannot read what was written since",
-			Operator: func() Operator {
-				s := Good()
-				s.Serve = func(o core.Observed, back int) (revision.Config, revision.PluginConfig) {
-					_, p := core.Serve(o, back)
-					c, _ := ofTheTime(o, back)
-					return c, p
-				}
-				return s
-			},
+			Operator: serving(func(o core.Observed, back int) (revision.Config, revision.PluginConfig) {
+				_, p := core.Serve(o, back)
+				c, _ := ofTheTime(o, back)
+				return c, p
+			}),
 		},
 		{
 			Name: "oldest-wins", Law: "CONVERGES", Scenario: "operator-initial-configuration", Caught: []string{"steps[2].expect"},
