@@ -33,15 +33,15 @@ func (a API) Routes() []Route {
 		{"GET", "/v1/status", j(func(*http.Request) (any, error) { return a.Instance.State(), nil })},
 		{"GET", "/v1/catalogue", j(func(*http.Request) (any, error) { return fault.Entries(), nil })},
 		{"GET", "/v1/faults", j(func(*http.Request) (any, error) { return append([]fault.Active{}, a.Instance.Faults()...), nil })},
-		{"POST", "/v1/faults", j(a.inject)},
+		{"POST", "/v1/faults", httpjson.Body(a.inject)},
 		{"DELETE", "/v1/faults", j(a.releaseMany)},
 		{"DELETE", "/v1/faults/{id}", j(a.releaseOne)},
 		{"GET", "/v1/journal", http.HandlerFunc(a.journal)},
 		{"GET", "/v1/keys", j(func(*http.Request) (any, error) { return a.Keys.KEKs(), nil })},
-		{"POST", "/v1/rotate", j(a.rotate)},
+		{"POST", "/v1/rotate", httpjson.Body(a.rotate)},
 		{"POST", "/v1/notice", j(a.notice)},
-		{"PUT", "/v1/notice-lag", j(a.setLag)},
-		{"PUT", "/v1/profile", j(a.setProfile)},
+		{"PUT", "/v1/notice-lag", httpjson.Body(a.setLag)},
+		{"PUT", "/v1/profile", httpjson.Body(a.setProfile)},
 	}
 }
 
@@ -59,11 +59,7 @@ func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(openAPI)
 }
 
-func (a API) inject(r *http.Request) (any, error) {
-	var spec fault.Spec
-	if err := httpjson.Decode(r, &spec); err != nil {
-		return nil, err
-	}
+func (a API) inject(_ *http.Request, spec fault.Spec) (any, error) {
 	f, err := fault.Parse(spec.Name, spec.Params)
 	if err != nil {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
@@ -121,11 +117,7 @@ func (a API) journal(w http.ResponseWriter, r *http.Request) {
 	journal.Serve(w, r, a.Journal, func(c journal.Call) bool { return slices.Contains(methods, fault.Method(c.Method)) })
 }
 
-func (a API) rotate(r *http.Request) (any, error) {
-	var req RotateRequest
-	if err := httpjson.Decode(r, &req); err != nil {
-		return nil, err
-	}
+func (a API) rotate(r *http.Request, req RotateRequest) (any, error) {
 	if req.Reuse < 0 {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "reuse %d: expected a KEK version, from 1", req.Reuse)
 	}
@@ -149,11 +141,7 @@ func (a API) notice(r *http.Request) (any, error) {
 	return a.Keys.KEKs(), nil
 }
 
-func (a API) setLag(r *http.Request) (any, error) {
-	var req NoticeLag
-	if err := httpjson.Decode(r, &req); err != nil {
-		return nil, err
-	}
+func (a API) setLag(_ *http.Request, req NoticeLag) (any, error) {
 	lag, err := time.ParseDuration(req.Lag)
 	if err != nil || lag < 0 || lag > plugin.MaxNoticeLag {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "lag %s: expected a duration such as 30s, from 0s to %v", quote(req.Lag), plugin.MaxNoticeLag)
@@ -165,11 +153,7 @@ func (a API) setLag(r *http.Request) (any, error) {
 }
 
 // setProfile takes the profiles of this repository only: a file of one's own is an argument of the plugin.
-func (a API) setProfile(r *http.Request) (any, error) {
-	var req Profile
-	if err := httpjson.Decode(r, &req); err != nil {
-		return nil, err
-	}
+func (a API) setProfile(_ *http.Request, req Profile) (any, error) {
 	if req.Profile == "" {
 		return req, a.Instance.SetProfile(nil)
 	}

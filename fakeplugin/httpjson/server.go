@@ -107,6 +107,17 @@ func Decode(r *http.Request, v any) error {
 	return nil
 }
 
+// Body is a Handler that reads the body of a request first.
+func Body[T any](h func(*http.Request, T) (any, error)) Handler {
+	return func(r *http.Request) (any, error) {
+		var body T
+		if err := Decode(r, &body); err != nil {
+			return nil, err
+		}
+		return h(r, body)
+	}
+}
+
 // NotFound answers for every path and method that mux does not serve, in the form of all other errors.
 func NotFound(mux *http.ServeMux) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

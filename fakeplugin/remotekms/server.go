@@ -36,16 +36,23 @@ func Handler(k *KMS, token string) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /healthz", httpjson.Handler(func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil }))
 	mux.Handle("GET /v1/keys", httpjson.Handler(func(*http.Request) (any, error) { return k.Keys(), nil }))
-	mux.Handle("POST /v1/keys/{key}/describe", k.data(k.serveDescribe))
-	mux.Handle("POST /v1/keys/{key}/encrypt", k.data(k.serveEncrypt))
-	mux.Handle("POST /v1/keys/{key}/decrypt", k.data(k.serveDecrypt))
+	mux.Handle("POST /v1/keys/{key}/describe", k.data(func(r *http.Request, req cryptRequest) (any, error) {
+		return k.Describe(r.Context(), req.Caller, r.PathValue("key"))
+	}))
+	mux.Handle("POST /v1/keys/{key}/encrypt", k.data(func(r *http.Request, req cryptRequest) (any, error) {
+		return k.Encrypt(r.Context(), req.Caller, r.PathValue("key"), req.KEK, req.Data)
+	}))
+	mux.Handle("POST /v1/keys/{key}/decrypt", k.data(func(r *http.Request, req cryptRequest) (any, error) {
+		plain, err := k.Decrypt(r.Context(), req.Caller, r.PathValue("key"), req.Data)
+		return plaintext{plain}, err
+	}))
 	mux.Handle("POST /v1/leases", k.data(func(r *http.Request, req cryptRequest) (any, error) {
 		return k.Lease(r.Context(), req.Caller, req.Terms)
 	}))
-	mux.Handle("POST /v1/keys/{key}/rotate", problems(k.serveRotate))
-	mux.Handle("PUT /v1/keys/{key}/keks/{version}", problems(k.serveState))
+	mux.Handle("POST /v1/keys/{key}/rotate", problems(httpjson.Body(k.serveRotate)))
+	mux.Handle("PUT /v1/keys/{key}/keks/{version}", problems(httpjson.Body(k.serveState)))
 	mux.Handle("GET /v1/rules", httpjson.Handler(func(*http.Request) (any, error) { return k.Rules(), nil }))
-	mux.Handle("PUT /v1/rules", problems(k.serveSetRule))
+	mux.Handle("PUT /v1/rules", problems(httpjson.Body(func(_ *http.Request, r Rule) (any, error) { return r, k.SetRule(r) })))
 	mux.Handle("DELETE /v1/rules", problems(func(r *http.Request) (any, error) { return nil, k.DeleteRule(r.URL.Query().Get("caller")) }))
 	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { journal.Serve(w, r, k.journal, nil) })
 	return httpjson.WithToken(httpjson.NotFound(mux), token)
@@ -55,12 +62,7 @@ func Handler(k *KMS, token string) http.Handler {
 func (k *KMS) data(serve func(*http.Request, cryptRequest) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, httpjson.MaxBody)
-		var req cryptRequest
-		var answer any
-		err := httpjson.Decode(r, &req)
-		if err == nil {
-			answer, err = serve(r, req)
-		}
+		answer, err := httpjson.Body(serve)(r)
 		if errors.Is(err, ErrUnreachable) {
 			hangUp(w)
 			return
@@ -103,46 +105,17 @@ func asProblem(err error) error {
 	return &httpjson.Problem{Status: status, Code: refusal.Code, Message: refusal.Message}
 }
 
-func (k *KMS) serveDescribe(r *http.Request, req cryptRequest) (any, error) {
-	return k.Describe(r.Context(), req.Caller, r.PathValue("key"))
-}
-
-func (k *KMS) serveEncrypt(r *http.Request, req cryptRequest) (any, error) {
-	return k.Encrypt(r.Context(), req.Caller, r.PathValue("key"), req.KEK, req.Data)
-}
-
-func (k *KMS) serveDecrypt(r *http.Request, req cryptRequest) (any, error) {
-	plain, err := k.Decrypt(r.Context(), req.Caller, r.PathValue("key"), req.Data)
-	return plaintext{plain}, err
-}
-
-func (k *KMS) serveRotate(r *http.Request) (any, error) {
-	var req rotateRequest
-	if err := httpjson.Decode(r, &req); err != nil {
-		return nil, err
-	}
+func (k *KMS) serveRotate(r *http.Request, req rotateRequest) (any, error) {
 	if req.Reuse < 0 {
 		return nil, refuse(keyring.CodeInvalid, "reuse %d: expected a version, from 1", req.Reuse)
 	}
 	return k.Rotate(r.Context(), r.PathValue("key"), req.Reuse)
 }
 
-func (k *KMS) serveState(r *http.Request) (any, error) {
-	var req stateRequest
-	if err := httpjson.Decode(r, &req); err != nil {
-		return nil, err
-	}
+func (k *KMS) serveState(r *http.Request, req stateRequest) (any, error) {
 	version, err := strconv.Atoi(r.PathValue("version"))
 	if err != nil {
 		return nil, refuse(keyring.CodeInvalid, "version %.32q: expected a number", r.PathValue("version"))
 	}
 	return k.SetState(r.PathValue("key"), version, req.State, req.Denied)
-}
-
-func (k *KMS) serveSetRule(r *http.Request) (any, error) {
-	var rule Rule
-	if err := httpjson.Decode(r, &rule); err != nil {
-		return nil, err
-	}
-	return rule, k.SetRule(rule)
 }
