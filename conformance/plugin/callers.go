@@ -3,14 +3,12 @@ package plugin
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -19,28 +17,20 @@ import (
 
 // roundTrip is one Encrypt and one Decrypt, or several. It has its own random numbers, so that callers can run at the same time.
 type roundTrip struct {
+	random
 	plaintext []byte
-	rand      *rand.Rand
 }
 
 func roundTrips(p *Plugin, n int) []roundTrip {
 	trips := make([]roundTrip, n)
 	for i := range trips {
-		trips[i] = roundTrip{p.Bytes(SeedBytes), rand.New(rand.NewPCG(p.rand.Uint64(), p.rand.Uint64()))}
+		trips[i] = roundTrip{random{rand.New(rand.NewPCG(p.rand.Uint64(), p.rand.Uint64()))}, p.Bytes(SeedBytes)}
 	}
 	return trips
 }
 
-// uid returns a new one: kube-apiserver uses none twice.
-func (t roundTrip) uid() string {
-	var b [16]byte
-	binary.BigEndian.PutUint64(b[:8], t.rand.Uint64())
-	binary.BigEndian.PutUint64(b[8:], t.rand.Uint64())
-	return uuid.UUID(b).String()
-}
-
 func (t roundTrip) encrypt(ctx context.Context, client kmsapi.KeyManagementServiceClient, options ...grpc.CallOption) (*kmsapi.EncryptResponse, error) {
-	return client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: t.plaintext, Uid: t.uid()}, options...)
+	return client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: t.plaintext, Uid: t.UID()}, options...)
 }
 
 // run encrypts and decrypts. It reports whether the plaintext came back.
@@ -49,7 +39,7 @@ func (t roundTrip) run(ctx context.Context, client kmsapi.KeyManagementServiceCl
 	if err != nil {
 		return false, fmt.Errorf("encrypt: %w", err)
 	}
-	back, err := client.Decrypt(ctx, &kmsapi.DecryptRequest{Ciphertext: sealed.Ciphertext, KeyId: sealed.KeyId, Annotations: sealed.Annotations, Uid: t.uid()})
+	back, err := client.Decrypt(ctx, &kmsapi.DecryptRequest{Ciphertext: sealed.Ciphertext, KeyId: sealed.KeyId, Annotations: sealed.Annotations, Uid: t.UID()})
 	if err != nil {
 		return false, fmt.Errorf("decrypt: %w", err)
 	}

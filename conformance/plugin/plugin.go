@@ -38,25 +38,28 @@ func (p *Plugin) Measure(format string, args ...any) {
 
 // client calls the plugin.
 type client struct {
+	random
 	at      endpoint.Endpoint
 	timing  Timing
-	rand    *rand.Rand
 	conn    *grpc.ClientConn // shared by the checks; they dial further ones
 	traffic *traffic
 }
 
-// Bytes returns n random bytes. The seed of the run decides which.
-func (c *client) Bytes(n int) []byte {
+// random makes what requests are made of. The seed of the run decides what.
+type random struct{ rand *rand.Rand }
+
+// Bytes returns n random bytes.
+func (r random) Bytes(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
-		b[i] = byte(c.rand.Uint32())
+		b[i] = byte(r.rand.Uint32())
 	}
 	return b
 }
 
-// UID returns the uid of one operation, as kube-apiserver makes it. The seed of the run decides which.
-func (c *client) UID() string {
-	id, _ := uuid.FromBytes(c.Bytes(16)) // 16 bytes are always a UUID
+// UID returns the uid of one operation, as kube-apiserver makes it: it uses none twice.
+func (r random) UID() string {
+	id, _ := uuid.FromBytes(r.Bytes(16)) // 16 bytes are always a UUID
 	return id.String()
 }
 

@@ -119,7 +119,7 @@ func (p *Plugin) Rotate(ctx context.Context, reuse int) (keyring.KEK, error) {
 }
 
 // KEKID is the key_id for a version of the KEK, "" if the plugin never saw it.
-func (p *Plugin) KEKID(version int) string { return p.keyID(p.view.Load().kek(version)) }
+func (p *Plugin) KEKID(version int) string { return p.keyID(p.view.Load().KEK(version)) }
 
 // NoticedID is the key_id for the KEK that the plugin uses; "" before the first contact.
 func (p *Plugin) NoticedID() string { return p.keyID(p.view.Load().Noticed) }

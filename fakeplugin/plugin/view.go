@@ -47,8 +47,8 @@ func (v View) fail(err error) View {
 	return v
 }
 
-// kek is a KEK by its version, without an id if it was never seen.
-func (v View) kek(version int) keyring.KEK {
+// KEK is a KEK by its version, without an id if it was never seen.
+func (v View) KEK(version int) keyring.KEK {
 	for _, kek := range v.KEKs {
 		if kek.Version == version {
 			return kek

@@ -71,11 +71,4 @@ func (s *seen) NoticedID() string { return s.View().Noticed.ID }
 func (s *seen) LatestID() string { return s.View().Latest.ID }
 
 // KEKID implements server.Plugin.
-func (s *seen) KEKID(version int) string {
-	for _, kek := range s.View().KEKs {
-		if kek.Version == version {
-			return kek.ID
-		}
-	}
-	return ""
-}
+func (s *seen) KEKID(version int) string { return s.View().KEK(version).ID }
