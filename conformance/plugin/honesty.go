@@ -60,7 +60,7 @@ func honesty() (checks []Check) {
 			Source:      sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
 			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
 			Needs:       []conformance.Capability{HookSlow},
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(modeSlow, func(ctx context.Context, p *Plugin, _ Sealed) {
+		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(ModeSlow, func(ctx context.Context, p *Plugin, _ Sealed) {
 			_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
 		})},
 	}...)
@@ -224,7 +224,7 @@ func dataAfterFailure(ctx context.Context, p *Plugin, sealed Sealed) error {
 }
 
 func statusWhileSlow(ctx context.Context, p *Plugin) error {
-	return whileBroken(ctx, p, modeSlow, func(ctx context.Context) error {
+	return whileBroken(ctx, p, ModeSlow, func(ctx context.Context) error {
 		return p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
 			if _, err := p.Status(ctx); err != nil && gone(err) {
 				return found("Status while the KMS is slow", err, "an answer within "+p.timing.Call.String())

@@ -26,7 +26,7 @@ func (e hookError) Unwrap() error { return e.error }
 // Break makes the KMS fail in a mode (ModeFail and so on), or makes it slow. The check must call Restore.
 func (h *hooks) Break(ctx context.Context, mode string) error {
 	h.broken = mode
-	if mode == modeSlow {
+	if mode == ModeSlow {
 		return h.run(ctx, "hook-slow", h.commands.Slow, mode)
 	}
 	return h.run(ctx, "hook-break", h.commands.Break, mode)

@@ -40,14 +40,13 @@ var explain = map[conformance.Capability]string{
 	HookRotate: "a hook that rotates the key (--hook-rotate)",
 }
 
-// Ways in which the KMS behind a plugin fails: the values of {mode} in Hooks.Break.
+// Ways in which the KMS behind a plugin fails: the values of {mode} in Hooks.Break, and ModeSlow.
 const (
 	ModeFail    = "fail"     // every request fails, or the KMS cannot be reached
 	ModeHang    = "hang"     // no request is answered
 	ModeRefuse  = "refuse"   // the plugin's permission is withdrawn
 	ModeLoseKey = "lose-key" // the key is disabled or deleted
-
-	modeSlow = "slow" // of Hooks.Slow
+	ModeSlow    = "slow"     // requests take long: of Hooks.Slow
 )
 
 // Placeholders of Subject.Command and of the hooks.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/conformance/plugin"
 	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -84,7 +85,7 @@ func serveBehind(ctx context.Context, fault, listen, state string, kms *KMS, std
 
 func newHookCommand() *cobra.Command {
 	var state string
-	modes := []string{"fail", "hang", "refuse", "lose-key", ModeSlow, "restore", "rotate"}
+	modes := []string{plugin.ModeFail, plugin.ModeHang, plugin.ModeRefuse, plugin.ModeLoseKey, plugin.ModeSlow, "restore", "rotate"}
 	cmd := &cobra.Command{
 		Use: "hook MODE", Short: "Break, slow, restore or rotate the KMS of a plugin", Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

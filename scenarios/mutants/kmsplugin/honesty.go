@@ -32,7 +32,7 @@ func honestyMutants() []Mutant {
 		Mutant{Name: "ends-without-kms", Mistake: "An Encrypt while the KMS fails ends the process.", Caught: "KMS2-HONESTY-FAIL-RECOVERS", Change: endsWithoutKMS},
 		Mutant{Name: "failure-loses-data", Mistake: "What was encrypted before a failure of the KMS cannot be decrypted after it.", Caught: "KMS2-HONESTY-DATA-SURVIVES", Change: forgetsAtAFailure},
 		Mutant{Name: "status-waits-for-slow-kms", Mistake: "Status makes a request to the KMS and waits for it.", Caught: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Change: asksTheKMS},
-		Mutant{Name: "late-recovery-from-slow-kms", Mistake: "The plugin stays unhealthy for long after the KMS was slow.", Caught: "KMS2-HONESTY-SLOW-RECOVERS", Change: remembers(ModeSlow)},
+		Mutant{Name: "late-recovery-from-slow-kms", Mistake: "The plugin stays unhealthy for long after the KMS was slow.", Caught: "KMS2-HONESTY-SLOW-RECOVERS", Change: remembers(plugin.ModeSlow)},
 	)
 }
 
@@ -122,7 +122,7 @@ func forgetsAtAFailure(r *Reference) {
 
 func asksTheKMS(r *Reference) {
 	r.Status.before(func(ctx context.Context, _ *kmsapi.StatusRequest) error {
-		if r.KMS.Mode() != ModeSlow {
+		if r.KMS.Mode() != plugin.ModeSlow {
 			return nil
 		}
 		return r.KMS.Use(ctx)

@@ -31,9 +31,7 @@ const (
 	modeFile = "mode"
 )
 
-// ModeSlow is the mode in which each request takes slowBy.
-const ModeSlow = "slow"
-
+// slowBy is how long each request takes in plugin.ModeSlow.
 const slowBy = 4 * time.Second
 
 // OpenKMS opens the KMS in a folder, and makes its first KEK if there is none.
@@ -87,7 +85,7 @@ func (k *KMS) Problem() error {
 	switch k.Mode() {
 	case plugin.ModeFail:
 		return status.Error(codes.Unavailable, "the KMS cannot be reached")
-	case plugin.ModeHang, ModeSlow:
+	case plugin.ModeHang, plugin.ModeSlow:
 		return status.Error(codes.Unavailable, "the KMS does not answer in time")
 	case plugin.ModeRefuse:
 		return status.Error(codes.PermissionDenied, "the KMS refuses the plugin's credentials")
@@ -103,7 +101,7 @@ func (k *KMS) Use(ctx context.Context) error {
 	case plugin.ModeHang:
 		<-ctx.Done()
 		return status.FromContextError(ctx.Err()).Err()
-	case ModeSlow:
+	case plugin.ModeSlow:
 		if waitFor(ctx, slowBy); ctx.Err() != nil {
 			return status.FromContextError(ctx.Err()).Err()
 		}

@@ -20,7 +20,7 @@ func (m Mutant) Subject(program string) plugin.Subject {
 	hook := program + " hook --state {state} "
 	return plugin.Subject{
 		Command: program + " serve --listen {endpoint} --state {state} --mutation '" + m.Name + "'",
-		Hooks:   plugin.Hooks{Break: hook + "{mode}", Slow: hook + ModeSlow, Restore: hook + "restore", Rotate: hook + "rotate"},
+		Hooks:   plugin.Hooks{Break: hook + "{mode}", Slow: hook + plugin.ModeSlow, Restore: hook + "restore", Rotate: hook + "rotate"},
 	}
 }
 
