@@ -24,8 +24,6 @@ type Fault struct {
 	failure     profile.Failure // of a provider-failure that is in force
 }
 
-func (f Fault) Definition() Definition { return f.definition }
-
 // Strikes reports whether f strikes at one of the methods. A fault that does not strike at calls concerns all of them.
 func (f Fault) Strikes(methods []Method) bool {
 	return !f.definition.strikesCalls() || slices.ContainsFunc(methods, func(m Method) bool { return slices.Contains(f.Methods, m) })

@@ -43,24 +43,9 @@ func Decide(s Session, now time.Time) Act {
 // half is when half of the time of a lease is over.
 func (s Session) half() time.Time { return s.From.Add(s.Expires.Sub(s.From) / 2) }
 
-// Due is when Decide has something to do next; zero without a lease.
-func (s Session) Due() time.Time {
-	if s.ID == "" {
-		return time.Time{}
-	}
-	return s.half()
-}
-
 type session struct {
 	mu  sync.Mutex // one log-in at a time
 	now Session
-}
-
-// Due is when the plugin does something about its lease next; zero: it has none.
-func (p *Plugin) Due() time.Time {
-	p.session.mu.Lock()
-	defer p.session.mu.Unlock()
-	return p.session.now.Due()
 }
 
 // leased makes a call under a lease, where the plugin's provider has leases. A call that is refused because its lease is lost is made again after a

@@ -39,9 +39,6 @@ func TestDecide(t *testing.T) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
-	if due := lease(0, 6, 24).Due(); !due.Equal(at(3)) || !(Session{}).Due().IsZero() {
-		t.Errorf("due at %v", due)
-	}
 }
 
 // A plugin of Vault renews its token and logs in again, goes on with the token that it has after its credential has expired, says in Vault's words that

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"log/slog"
 	"regexp"
 	"slices"
@@ -26,10 +25,9 @@ const (
 
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// Options of a KMS. The zero value works: in memory, real time, real randomness.
+// Options of a KMS. The zero value works: in memory, real time.
 type Options struct {
 	Clock     clock.Clock
-	Rand      io.Reader
 	Journal   *journal.Log[Operation]
 	Log       *slog.Logger
 	StateFile string // keys and rules survive a kill in it; "" keeps them in memory only
@@ -38,7 +36,6 @@ type Options struct {
 // KMS is the model. It is safe for concurrent use.
 type KMS struct {
 	clock     clock.Clock
-	rand      io.Reader
 	journal   *journal.Log[Operation]
 	log       *slog.Logger
 	stateFile string
@@ -53,12 +50,9 @@ type KMS struct {
 
 // New is a KMS with what its state file holds, if there is one.
 func New(o Options) (*KMS, error) {
-	k := &KMS{clock: o.Clock, rand: o.Rand, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}}
+	k := &KMS{clock: o.Clock, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}}
 	if k.clock == nil {
 		k.clock = clock.RealClock{}
-	}
-	if k.rand == nil {
-		k.rand = rand.Reader
 	}
 	if k.journal == nil {
 		k.journal = journal.New[Operation](journal.DefaultCapacity, nil)
@@ -231,7 +225,7 @@ func (k *KMS) create(key string) (*keyring.Ring, error) {
 	case len(k.rings) >= MaxKeys:
 		return nil, refuse(keyring.CodeInvalid, "there are %d keys already, no more are allowed", MaxKeys)
 	}
-	ring := keyring.New(k.rand)
+	ring := keyring.New(rand.Reader)
 	kek, err := ring.Rotate(k.clock.Now())
 	if err != nil {
 		return nil, fmt.Errorf("create key %s: %w", key, err)

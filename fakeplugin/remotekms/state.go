@@ -1,6 +1,7 @@
 package remotekms
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (k *KMS) load() error {
 		return fmt.Errorf("state file %s is not one of this KMS (version %d): move it away to begin with new keys", k.stateFile, stateVersion)
 	}
 	for name, snapshot := range s.Keys {
-		if k.rings[name], err = keyring.Restore(k.rand, snapshot); err != nil {
+		if k.rings[name], err = keyring.Restore(rand.Reader, snapshot); err != nil {
 			return fmt.Errorf("state file %s: key %.64q: %w", k.stateFile, name, err)
 		}
 	}
