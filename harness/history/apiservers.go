@@ -38,7 +38,7 @@ func About(events []Event, name string) []Event {
 	if !ok {
 		return nil
 	}
-	a := about{name: name, own: heading.Operator, others: run.otherThan(heading)}
+	a := about{name: name, others: run.otherThan(heading)}
 	out := make([]Event, 0, len(events))
 	for _, e := range events {
 		if e.Kind == KindRun && e.Run != nil {
@@ -89,8 +89,8 @@ func (r *Run) otherThan(own Run) map[string]bool {
 
 // about picks and changes events for one API server.
 type about struct {
-	name, own string
-	others    map[string]bool // what belongs to other operators
+	name   string
+	others map[string]bool // what belongs to other operators
 }
 
 func (a about) aggregated() bool { return a.name != "" && a.name != KubeAPIServer }

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -75,3 +77,18 @@ type Event struct {
 	Attempt          *Attempt          `json:"attempt,omitempty"`
 	End              *End              `json:"end,omitempty"`
 }
+
+// fieldOf is the field of Event that holds the payload of a kind, and kindOf the kind of a type of payload. A kind is the name of its payload in JSON.
+var fieldOf, kindOf = func() (map[Kind]int, map[reflect.Type]Kind) {
+	fields, kinds := map[Kind]int{}, map[reflect.Type]Kind{}
+	for i, f := range reflect.VisibleFields(reflect.TypeFor[Event]()) {
+		if f.Type.Kind() == reflect.Pointer {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[Kind(name)], kinds[f.Type] = i, Kind(name)
+		}
+	}
+	return fields, kinds
+}()
+
+// payload is what e has of a kind that there is.
+func (e *Event) payload(k Kind) reflect.Value { return reflect.ValueOf(e).Elem().Field(fieldOf[k]) }

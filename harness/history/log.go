@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -127,58 +128,10 @@ func (l *Log) Record(at time.Time, source string, payload any) {
 	if of, ok := payload.(Of); ok {
 		e.APIServer, payload = of.APIServer, of.Payload
 	}
-	switch p := payload.(type) {
-	case *Run:
-		e.Kind, e.Run = KindRun, p
-	case *Phase:
-		e.Kind, e.Phase = KindPhase, p
-	case *Action:
-		e.Kind, e.Action = KindAction, p
-	case *Expectation:
-		e.Kind, e.Expectation = KindExpectation, p
-	case *Expected:
-		e.Kind, e.Expected = KindExpected, p
-	case *Call:
-		e.Kind, e.Call = KindCall, p
-	case *Request:
-		e.Kind, e.Request = KindRequest, p
-	case *Object:
-		e.Kind, e.Object = KindObject, p
-	case *Process:
-		e.Kind, e.Process = KindProcess, p
-	case *Container:
-		e.Kind, e.Container = KindContainer, p
-	case *Link:
-		e.Kind, e.Link = KindLink, p
-	case *Clock:
-		e.Kind, e.Clock = KindClock, p
-	case *Refusal:
-		e.Kind, e.Refusal = KindRefusal, p
-	case *Watches:
-		e.Kind, e.Watches = KindWatches, p
-	case *Envelope:
-		e.Kind, e.Envelope = KindEnvelope, p
-	case *Metrics:
-		e.Kind, e.Metrics = KindMetrics, p
-	case *Starvation:
-		e.Kind, e.Starvation = KindStarvation, p
-	case *Data:
-		e.Kind, e.Data = KindData, p
-	case *Encryption:
-		e.Kind, e.Encryption = KindEncryption, p
-	case *StorageInventory:
-		e.Kind, e.StorageInventory = KindStorageInventory, p
-	case *Decision:
-		e.Kind, e.Decision = KindDecision, p
-	case *Secrecy:
-		e.Kind, e.Secrecy = KindSecrecy, p
-	case *Attempt:
-		e.Kind, e.Attempt = KindAttempt, p
-	case *End:
-		e.Kind, e.End = KindEnd, p
-	default:
-		// A programming error of a recorder must not vanish, nor bring the run down.
-		e.Kind, e.End = KindEnd, &End{Problem: fmt.Sprintf("recorder %s passed a %T", source, payload)}
+	var ok bool
+	if e.Kind, ok = kindOf[reflect.TypeOf(payload)]; !ok { // a programming error of a recorder must not vanish, nor bring the run down
+		e.Kind, payload = KindEnd, &End{Problem: fmt.Sprintf("recorder %s passed a %T", source, payload)}
 	}
+	e.payload(e.Kind).Set(reflect.ValueOf(payload))
 	l.Append(e)
 }

@@ -120,57 +120,8 @@ func (r *Run) validate() error {
 	return nil
 }
 
-// HasPayload says whether the payload that the event's kind names is there.
+// HasPayload reports whether the payload that the event's kind names is there.
 func (e *Event) HasPayload() bool {
-	switch e.Kind {
-	case KindRun:
-		return e.Run != nil
-	case KindPhase:
-		return e.Phase != nil
-	case KindAction:
-		return e.Action != nil
-	case KindExpectation:
-		return e.Expectation != nil
-	case KindExpected:
-		return e.Expected != nil
-	case KindCall:
-		return e.Call != nil
-	case KindRequest:
-		return e.Request != nil
-	case KindObject:
-		return e.Object != nil
-	case KindProcess:
-		return e.Process != nil
-	case KindContainer:
-		return e.Container != nil
-	case KindLink:
-		return e.Link != nil
-	case KindClock:
-		return e.Clock != nil
-	case KindRefusal:
-		return e.Refusal != nil
-	case KindWatches:
-		return e.Watches != nil
-	case KindEnvelope:
-		return e.Envelope != nil
-	case KindMetrics:
-		return e.Metrics != nil
-	case KindStarvation:
-		return e.Starvation != nil
-	case KindData:
-		return e.Data != nil
-	case KindEncryption:
-		return e.Encryption != nil
-	case KindStorageInventory:
-		return e.StorageInventory != nil
-	case KindDecision:
-		return e.Decision != nil
-	case KindSecrecy:
-		return e.Secrecy != nil
-	case KindAttempt:
-		return e.Attempt != nil
-	case KindEnd:
-		return e.End != nil
-	}
-	return false
+	_, known := fieldOf[e.Kind]
+	return known && !e.payload(e.Kind).IsNil()
 }
