@@ -21,17 +21,12 @@ type step struct {
 
 // addBands makes a band of every action. What breaks something shades the lanes that it strikes until it is undone.
 func (b *builder) addBands() {
-	var lines []time.Time // when the last band of a line ends
+	var lines lines
 	nodes := b.nodeNames()
 	for _, s := range b.steps() {
-		line := firstFree(lines, s.from)
-		if line == len(lines) {
-			lines = append(lines, time.Time{})
-		}
-		lines[line] = s.to
-		p := lineOf(rowSteps, line)
-		b.lanes.need(p)
-		band := Band{at: p, From: b.ms(s.from), To: max(b.ms(s.to), b.ms(s.from)), Class: Note, Text: safe(actionText(s.Action)), Event: s.event}
+		from, to := b.ms(s.from), b.ms(s.to)
+		p := b.need(rowSteps, lines.take(from, to))
+		band := Band{Span: Span{at: p, From: from, To: max(to, from), Class: Note, Text: safe(actionText(s.Action)), Event: s.event}}
 		if s.lasts {
 			band.Class, band.Fault, band.strikes = Warn, true, b.struck(s, nodes)
 		}
@@ -50,14 +45,24 @@ func lineOf(row rowKind, line int) place {
 	return p
 }
 
-// firstFree is the first line whose last band is over.
-func firstFree(lines []time.Time, from time.Time) int {
-	for i, until := range lines {
-		if !until.After(from) {
-			return i
-		}
+// need is a line of a row, which there is then.
+func (b *builder) need(row rowKind, line int) place {
+	p := lineOf(row, line)
+	b.lanes.need(p)
+	return p
+}
+
+// lines are when each line of a row is free again.
+type lines []float64
+
+// take puts something on the first line that is free.
+func (l *lines) take(from, until float64) (line int) {
+	line = slices.IndexFunc(*l, func(free float64) bool { return free <= from })
+	if line < 0 {
+		line, *l = len(*l), append(*l, 0)
 	}
-	return len(lines)
+	(*l)[line] = until
+	return line
 }
 
 // steps pairs the events of each action, and each action with what undoes it.

@@ -90,18 +90,13 @@ func (b *builder) settle() {
 	for i := range b.out.Events {
 		b.out.Events[i].Row = b.lanes.rows[b.out.Events[i].at]
 	}
-	for i := range b.out.States {
-		b.out.States[i].Row = b.lanes.rows[b.out.States[i].at]
+	for _, s := range b.out.spans() {
+		s.Row = b.lanes.rows[s.at]
 	}
-	for i := range b.out.Windows {
-		b.out.Windows[i].Row = b.lanes.rows[b.out.Windows[i].at]
-	}
-	for i := range b.out.Bands {
-		band := &b.out.Bands[i]
-		band.Row = b.lanes.rows[band.at]
+	for i, band := range b.out.Bands {
 		for _, p := range band.strikes {
 			if g, ok := groups[p.group().ID]; ok {
-				band.Groups = append(band.Groups, g)
+				b.out.Bands[i].Groups = append(b.out.Bands[i].Groups, g)
 			}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 
 // Failure is one thing that was not as it should be, in words.
 type Failure struct {
-	ID, Code, Where, When, Seen, Allowed, Because, Excused string
-	More                                                   int
-	Mark                                                   int // in the timeline; -1 for none
+	result.Failure
+	When, Excused string
+	Mark          int // in the timeline; -1 for none
 }
 
 // Failures are those of the result, and what a scenario excuses.
@@ -36,7 +36,8 @@ func (r Run) Failures() []Failure {
 }
 
 func (r Run) failure(f result.Failure) Failure {
-	out := Failure{ID: f.ID, Code: f.Code(), Where: f.Where, Seen: safe(f.Seen), Allowed: safe(f.Allowed), Because: safe(f.Because), More: f.More, Mark: r.markOf(f)}
+	out := Failure{Failure: f, Mark: r.markOf(f)}
+	out.Seen, out.Allowed, out.Because = safe(f.Seen), safe(f.Allowed), safe(f.Because)
 	if !f.At.IsZero() {
 		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
 	}

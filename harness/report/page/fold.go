@@ -16,22 +16,13 @@ func (b *builder) fold(most int) {
 // pointedAt are the events that something else names.
 func (b *builder) pointedAt() map[int64]bool {
 	keep := map[int64]bool{}
-	name := func(i int) {
-		if i >= 0 {
-			keep[b.out.Events[i].Seq] = true
+	for _, s := range b.out.spans() {
+		keep[b.out.Events[s.Event].Seq] = true
+	}
+	for _, m := range b.out.Marks {
+		if m.Event >= 0 {
+			keep[b.out.Events[m.Event].Seq] = true
 		}
-	}
-	for _, s := range b.out.States {
-		name(s.Event)
-	}
-	for _, x := range b.out.Bands {
-		name(x.Event)
-	}
-	for _, x := range b.out.Windows {
-		name(x.Event)
-	}
-	for _, x := range b.out.Marks {
-		name(x.Event)
 	}
 	return keep
 }
@@ -67,14 +58,8 @@ func (b *builder) foldWith(keep map[int64]bool, same func(last, e Event) bool) {
 }
 
 func (b *builder) move(moved []int) {
-	for i := range b.out.States {
-		b.out.States[i].Event = moved[b.out.States[i].Event]
-	}
-	for i := range b.out.Bands {
-		b.out.Bands[i].Event = moved[b.out.Bands[i].Event]
-	}
-	for i := range b.out.Windows {
-		b.out.Windows[i].Event = moved[b.out.Windows[i].Event]
+	for _, s := range b.out.spans() {
+		s.Event = moved[s.Event]
 	}
 	for i := range b.out.Marks {
 		if e := b.out.Marks[i].Event; e >= 0 {

@@ -95,27 +95,19 @@ const digits = "0123456789"
 
 // group is the lane of a row: its ID and title.
 func (p place) group() Group {
-	g := p.sharedGroup()
+	g, shared := sharedGroups[p.lane]
+	if !shared {
+		g = Group{ID: "node/" + p.node, Title: p.node}
+	}
 	if p.api != "" {
 		g.ID, g.Title = g.ID+"/"+p.api, g.Title+" of "+p.api
 	}
 	return g
 }
 
-func (p place) sharedGroup() Group {
-	switch p.lane {
-	case laneScenario:
-		return Group{ID: "scenario", Title: "Scenario"}
-	case laneRollups:
-		return Group{ID: "rollups", Title: "Rollups and ClusterOperator"}
-	case laneNode:
-		return Group{ID: "node/" + p.node, Title: p.node}
-	case laneNetwork:
-		return Group{ID: "network", Title: "Load balancer and links"}
-	default:
-		return Group{ID: "data", Title: "Encrypted data"}
-	}
-}
+// sharedGroups are the lanes of which there is one.
+var sharedGroups = map[lane]Group{laneScenario: {"scenario", "Scenario"}, laneRollups: {"rollups", "Rollups and ClusterOperator"},
+	laneNetwork: {"network", "Load balancer and links"}, laneData: {"data", "Encrypted data"}}
 
 // title and help of a row.
 func (p place) title() (title, help string) {
@@ -126,36 +118,40 @@ func (p place) title() (title, help string) {
 	return strings.ReplaceAll(t.title, "%", p.of), t.help
 }
 
-var rowTexts = map[rowKind]struct{ title, help string }{
-	rowPhases:           {"phases", "The parts of the run. Before and after the steps everything must be well."},
-	rowSteps:            {"steps, faults", "What the scenario did, and for how long it was in force."},
-	rowExpected:         {"expected", "The outlined box is the time that was allowed, the filled part what it took."},
-	rowViolated:         {"violated", "Where something was not as it should be, and the window in which the right thing was due."},
-	rowHarness:          {"harness", "What the harness noted."},
-	rowDegraded:         {"Degraded", "KMSPluginsDegraded on the operator CR."},
-	rowAvailable:        {"Available", "KMSPluginsAvailable on the operator CR."},
-	rowProgressing:      {"Progressing", "KMSPluginsProgressing on the operator CR."},
-	rowClusterOperator:  {"CO %", "The condition of the ClusterOperator."},
-	rowAggregator:       {"aggregator %", "The process of the aggregator."},
-	rowAggregatorWrites: {"its requests", "API requests of the aggregator; writes are tall."},
-	rowOperator:         {"operator", "The process of the operator of the API server."},
-	rowForeign:          {"other changes", "Changes of the watched objects by others."},
-	rowAnswers:          {"plugin % says", "What the plugin answered to Status, from its own journal."},
-	rowReport:           {"report %", "What the operator CR says of this plugin."},
-	rowWrites:           {"writes", "Requests of this node's reporter, from the API server's audit log."},
-	rowAPIServer:        {"API server", "The node's API server, and requests of others to it."},
-	rowPlugin:           {"plugin %", "The process of the plugin."},
-	rowReporter:         {"reporter", "The process of the reporter."},
-	rowNode:             {"node", "The node as a whole, or the API server's pod."},
-	rowEnvelopeCalls:    {"en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal."},
-	rowMetrics:          {"metrics", "What the reporter's metrics said."},
-	rowContainers:       {"containers", "What the container engine told."},
-	rowLoadBalancer:     {"load balancer", "The process of the load balancer."},
-	rowLink:             {"%", "A network link."},
-	rowEtcd:             {"etcd", "The process of etcd."},
-	rowRemoteKMS:        {"remote KMS", "The process of the remote KMS."},
-	rowHops:             {"hops", "Envelope operations as API server and remote KMS saw them."},
-	rowObjects:          {"objects", "Secrets that were written, read back and looked at in etcd."},
+// rowTexts are the title and the help of each row. A row that is beside the point matters only when something happens in it.
+var rowTexts = map[rowKind]struct {
+	title, help string
+	beside      bool
+}{
+	rowPhases:           {"phases", "The parts of the run. Before and after the steps everything must be well.", false},
+	rowSteps:            {"steps, faults", "What the scenario did, and for how long it was in force.", false},
+	rowExpected:         {"expected", "The outlined box is the time that was allowed, the filled part what it took.", false},
+	rowViolated:         {"violated", "Where something was not as it should be, and the window in which the right thing was due.", false},
+	rowHarness:          {"harness", "What the harness noted.", true},
+	rowDegraded:         {"Degraded", "KMSPluginsDegraded on the operator CR.", false},
+	rowAvailable:        {"Available", "KMSPluginsAvailable on the operator CR.", false},
+	rowProgressing:      {"Progressing", "KMSPluginsProgressing on the operator CR.", false},
+	rowClusterOperator:  {"CO %", "The condition of the ClusterOperator.", false},
+	rowAggregator:       {"aggregator %", "The process of the aggregator.", true},
+	rowAggregatorWrites: {"its requests", "API requests of the aggregator; writes are tall.", true},
+	rowOperator:         {"operator", "The process of the operator of the API server.", true},
+	rowForeign:          {"other changes", "Changes of the watched objects by others.", true},
+	rowAnswers:          {"plugin % says", "What the plugin answered to Status, from its own journal.", false},
+	rowReport:           {"report %", "What the operator CR says of this plugin.", false},
+	rowWrites:           {"writes", "Requests of this node's reporter, from the API server's audit log.", false},
+	rowAPIServer:        {"API server", "The node's API server, and requests of others to it.", true},
+	rowPlugin:           {"plugin %", "The process of the plugin.", true},
+	rowReporter:         {"reporter", "The process of the reporter.", true},
+	rowNode:             {"node", "The node as a whole, or the API server's pod.", false},
+	rowEnvelopeCalls:    {"en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal.", true},
+	rowMetrics:          {"metrics", "What the reporter's metrics said.", true},
+	rowContainers:       {"containers", "What the container engine told.", false},
+	rowLoadBalancer:     {"load balancer", "The process of the load balancer.", true},
+	rowLink:             {"%", "A network link.", false},
+	rowEtcd:             {"etcd", "The process of etcd.", true},
+	rowRemoteKMS:        {"remote KMS", "The process of the remote KMS.", true},
+	rowHops:             {"hops", "Envelope operations as API server and remote KMS saw them.", true},
+	rowObjects:          {"objects", "Secrets that were written, read back and looked at in etcd.", false},
 }
 
 // finishLanes makes groups and rows of the lanes that occurred.
@@ -170,3 +166,24 @@ func (b *builder) finishLanes() {
 		b.out.Rows = append(b.out.Rows, Row{Group: len(b.out.Groups) - 1, Title: strings.TrimSpace(title), Help: help})
 	}
 }
+
+// markDull finds the rows beside the point in which all was well: no mark, and nothing but good news. The more there is to see, the less is
+// seen.
+func (b *builder) markDull() {
+	for i, p := range b.lanes.all {
+		b.out.Rows[i].Dull = rowTexts[p.row].beside
+	}
+	for _, e := range b.out.Events {
+		b.out.Rows[e.Row].Dull = b.out.Rows[e.Row].Dull && calm(e.Class)
+	}
+	for _, s := range b.out.States {
+		b.out.Rows[s.Row].Dull = b.out.Rows[s.Row].Dull && calm(s.Class)
+	}
+	for _, m := range b.out.Marks {
+		if m.Target >= 0 {
+			b.out.Rows[m.Target].Dull = false
+		}
+	}
+}
+
+func calm(c Class) bool { return c == OK || c == Quiet || c == Note }

@@ -1,9 +1,9 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -17,45 +17,34 @@ func safe(s string) string { return contract.SafeText(s, maxShown) }
 
 // addWindows makes a window of every expectation: the time that was allowed, and when it was decided.
 func (b *builder) addWindows() {
-	var lines []time.Time
+	var lines lines
 	for i, e := range b.events {
 		if e.Expectation == nil {
 			continue
 		}
-		from, due := windowOf(e)
-		line := firstFree(lines, from)
-		if line == len(lines) {
-			lines = append(lines, time.Time{})
-		}
-		lines[line] = latest(due, e.At)
-		p := lineOf(rowExpected, line)
-		b.lanes.need(p)
-		b.out.Windows = append(b.out.Windows, Window{at: p, From: b.ms(from), Due: b.ms(due), Took: b.ms(e.At), Class: okOr(e.Expectation.OK, Bad),
-			Text: safe(e.Expectation.ID + " " + e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text), Event: i})
+		from, due := b.windowOf(e)
+		p := b.need(rowExpected, lines.take(from, max(due, b.ms(e.At))))
+		b.out.Windows = append(b.out.Windows, Window{Took: b.ms(e.At), Span: Span{at: p, From: from, To: due, Class: okOr(e.Expectation.OK, Bad),
+			Text: safe(e.Expectation.ID + " " + allowed(*e.Expectation)), Event: i}})
 	}
 }
 
 // windowOf an expectation is its time as written; it was decided at e.At.
-func windowOf(e history.Event) (from, due time.Time) {
-	from = e.At.Add(-e.Expectation.Took)
-	return from, from.Add(e.Expectation.Bound)
+func (b *builder) windowOf(e history.Event) (from, due float64) {
+	began := e.At.Add(-e.Expectation.Took)
+	return b.ms(began), b.ms(began.Add(e.Expectation.Bound))
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
+func allowed(x history.Expectation) string { return x.Mode + " " + short(x.Bound) + ": " + x.Text }
 
 // addMarks marks what was not as it should be, in the order of time.
 func (b *builder) addMarks(v check.Verdict) {
 	for i, e := range b.events {
 		switch {
 		case e.Expectation != nil && !e.Expectation.OK:
-			from, due := windowOf(e)
-			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: b.ms(from), To: b.ms(due), Window: true, Target: -1, at: b.out.Windows[b.windowAt(i)].at, Event: i,
-				ID: e.Expectation.ID, Seen: safe(e.Expectation.Detail), Allowed: safe(e.Expectation.Mode + " " + short(e.Expectation.Bound) + ": " + e.Expectation.Text)})
+			from, due := b.windowOf(e)
+			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: from, To: due, Window: true, Target: -1, at: b.out.Windows[b.windowAt(i)].at, Event: i,
+				ID: e.Expectation.ID, Seen: safe(e.Expectation.Detail), Allowed: safe(allowed(*e.Expectation))})
 		case e.Action != nil && e.Action.State == history.ActionFailed:
 			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), Target: -1, at: b.out.Events[i].at, Event: i, ID: e.Action.ID, Seen: safe(e.Action.Error), Allowed: "the action takes effect"})
 		}
@@ -65,15 +54,7 @@ func (b *builder) addMarks(v check.Verdict) {
 			b.out.Marks = append(b.out.Marks, b.markOf(r, x))
 		}
 	}
-	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int {
-		switch {
-		case x.At < y.At:
-			return -1
-		case x.At > y.At:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int { return cmp.Compare(x.At, y.At) })
 	b.packMarks()
 }
 
@@ -82,22 +63,14 @@ const maxMarkLines = 6
 
 // packMarks gives each mark a line on which its window and its name hide no other. A name takes a part of the width.
 func (b *builder) packMarks() {
-	var lines []float64 // where each line is free again
+	var lines lines
 	for i := range b.out.Marks {
 		m := &b.out.Marks[i]
 		from := m.At
 		if m.Window {
 			from = min(from, m.From)
 		}
-		n := slices.IndexFunc(lines, func(until float64) bool { return until <= from })
-		if n < 0 && len(lines) < maxMarkLines {
-			n, lines = len(lines), append(lines, 0)
-		}
-		if n < 0 {
-			n = len(lines) - 1
-		}
-		lines[n] = max(m.At, m.To) + b.out.Span*0.12
-		m.line = n
+		m.line = min(lines.take(from, max(m.At, m.To)+b.out.Span*0.12), maxMarkLines-1)
 	}
 }
 

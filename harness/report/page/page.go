@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/style"
@@ -159,33 +158,11 @@ func (p Page) Areas() (out []Area) {
 }
 
 // Charts are the latencies of all runs, by column.
-func (p Page) Charts() (out []template.HTML) {
+func (p Page) Charts() (out []Chart) {
 	for _, column := range p.Columns() {
-		var detection, recovery distribution
-		for _, r := range p.Runs {
-			if r.Column == column && r.Verdict != nil {
-				detection.add(r.Verdict.Detection.Samples, r.Verdict.Detection.Bound)
-				recovery.add(r.Verdict.Recovery.Samples, r.Verdict.Recovery.Bound)
-			}
-		}
-		out = append(out, detection.chart("Detection on "+column)...)
-		out = append(out, recovery.chart("Recovery on "+column)...)
+		out = append(out, charts(" on "+column, slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.Column != column }))...)
 	}
 	return out
 }
 
-func (r Run) Charts() (out []template.HTML) {
-	if r.Verdict == nil {
-		return nil
-	}
-	for _, x := range []struct {
-		name    string
-		samples []time.Duration
-		bound   time.Duration
-	}{{"Detection", r.Verdict.Detection.Samples, r.Verdict.Detection.Bound}, {"Recovery", r.Verdict.Recovery.Samples, r.Verdict.Recovery.Bound}} {
-		var d distribution
-		d.add(x.samples, x.bound)
-		out = append(out, d.chart(x.name)...)
-	}
-	return out
-}
+func (r Run) Charts() []Chart { return charts("", []Run{r}) }

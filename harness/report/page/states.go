@@ -16,7 +16,7 @@ func (b *builder) set(p place, at time.Time, class Class, text string, event int
 		s.To = from
 	}
 	b.open[p] = len(b.out.States)
-	b.out.States = append(b.out.States, State{at: p, From: from, To: from, Class: class, Text: text, Event: event})
+	b.out.States = append(b.out.States, Span{at: p, From: from, To: from, Class: class, Text: text, Event: event})
 }
 
 // closeStates: what went on at the end went on until then.

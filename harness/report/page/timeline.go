@@ -14,7 +14,7 @@ type Timeline struct {
 	Groups  []Group   `json:"groups"`
 	Rows    []Row     `json:"rows"`
 	Events  []Event   `json:"events"`
-	States  []State   `json:"states"`
+	States  []Span    `json:"states"`
 	Bands   []Band    `json:"bands"`
 	Windows []Window  `json:"windows"`
 	Marks   []Mark    `json:"marks"`
@@ -69,44 +69,45 @@ type Event struct {
 	key string // the same for events that say the same; empty: never folded
 }
 
-// State is what something was from one instant to another.
-type State struct {
+// Span is a part of a row, and the event that tells it. As a state it is what something was from one instant to another.
+type Span struct {
 	Row   int     `json:"r"`
 	From  float64 `json:"t"`
 	To    float64 `json:"u"`
 	Class Class   `json:"c"`
 	Text  string  `json:"s"`
-	Event int     `json:"e"` // index of the event that tells it
+	Event int     `json:"e"` // index
 
 	at place
 }
 
 // Band is a step, a fault in force or a phase.
 type Band struct {
-	Row    int     `json:"r"`
-	From   float64 `json:"t"`
-	To     float64 `json:"u"`
-	Class  Class   `json:"c"`
-	Text   string  `json:"s"`
-	Event  int     `json:"e"`
-	Groups []int   `json:"g,omitempty"` // lanes that it strikes; none: all
-	Fault  bool    `json:"f,omitempty"` // shades the lanes
+	Span
+	Groups []int `json:"g,omitempty"` // lanes that it strikes; none: all
+	Fault  bool  `json:"f,omitempty"` // shades the lanes
 
-	at      place
 	strikes []place // one of each lane
 }
 
-// Window is when an expectation had to hold, and how long it took.
+// Window is when an expectation had to hold, To the end of what is allowed, and how long it took.
 type Window struct {
-	Row   int     `json:"r"`
-	From  float64 `json:"t"`
-	Due   float64 `json:"u"` // the end of what is allowed
-	Took  float64 `json:"x"` // when it was decided
-	Class Class   `json:"c"`
-	Text  string  `json:"s"`
-	Event int     `json:"e"`
+	Span
+	Took float64 `json:"x"` // when it was decided
+}
 
-	at place
+// spans are all of a timeline.
+func (t *Timeline) spans() (all []*Span) {
+	for i := range t.States {
+		all = append(all, &t.States[i])
+	}
+	for i := range t.Bands {
+		all = append(all, &t.Bands[i].Span)
+	}
+	for i := range t.Windows {
+		all = append(all, &t.Windows[i].Span)
+	}
+	return all
 }
 
 // Mark is a violated invariant, or an expectation that was not met.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,30 +50,21 @@ func (b *builder) object(at time.Time, o history.Object, index int) word {
 	if len(all) == 0 {
 		return word{at: place{lane: laneRollups, row: rowForeign}, class: Quiet, text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
 	}
-	slices.SortStableFunc(all, func(x, y change) int { return boolFirst(x.loud, y.loud) })
-	w := word{at: all[0].at, class: all[0].class}
-	var texts, keys []string
+	var loud, quiet []string
+	first := all[max(slices.IndexFunc(all, func(c change) bool { return c.loud }), 0)]
+	w := word{at: first.at, class: first.class}
 	for _, c := range all {
-		texts = append(texts, c.text)
 		if c.loud {
-			keys = append(keys, c.text)
+			loud = append(loud, c.text)
+		} else {
+			quiet = append(quiet, c.text)
 		}
 	}
-	if len(keys) == 0 {
+	if len(loud) == 0 {
 		w.class, w.key = Quiet, "renewed"
 	}
-	w.text = strings.Join(texts, "; ")
+	w.text = strings.Join(append(loud, quiet...), "; ")
 	return w
-}
-
-func boolFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // conditions are the changes of rollups, of the ClusterOperator and of what others keep there.
@@ -83,7 +75,8 @@ func (b *builder) conditions(at time.Time, o history.Object, isCR bool, index in
 			here[o.Resource+"\x00"+c.Type] = c
 		}
 	}
-	for key, c := range here {
+	for _, key := range slices.Sorted(maps.Keys(here)) {
+		c := here[key]
 		if old, ok := b.seen.conditions[key]; ok && old == c {
 			continue
 		}

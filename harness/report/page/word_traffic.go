@@ -94,6 +94,8 @@ func rare(e history.Event) word {
 		return secrecy(*e.Secrecy)
 	case e.End != nil && !e.End.Complete:
 		return word{at: inScenario(rowHarness), class: Bad, text: "the history is incomplete: " + e.End.Problem}
+	case e.End == nil: // its JSON is shown with it
+		return word{at: inScenario(rowHarness), class: Note, text: string(e.Kind) + ", from " + e.Source}
 	}
 	return word{at: inScenario(rowHarness), class: Note, text: "the history is complete"}
 }
