@@ -4,7 +4,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,29 +18,37 @@ const ClassPrefix = "kmsharness."
 const maxJUnitText = 16 << 10
 
 type junitSuites struct {
-	XMLName xml.Name     `xml:"testsuites"`
-	Tests   int          `xml:"tests,attr"`
-	Fails   int          `xml:"failures,attr"`
-	Errors  int          `xml:"errors,attr"`
-	Skipped int          `xml:"skipped,attr"`
-	Time    string       `xml:"time,attr"`
-	Suites  []junitSuite `xml:"testsuite"`
+	XMLName xml.Name `xml:"testsuites"`
+	junitCounts
+	Suites []junitSuite `xml:"testsuite"`
 }
 
 type junitSuite struct {
-	Name    string      `xml:"name,attr"`
-	Tests   int         `xml:"tests,attr"`
-	Fails   int         `xml:"failures,attr"`
-	Errors  int         `xml:"errors,attr"`
-	Skipped int         `xml:"skipped,attr"`
-	Time    string      `xml:"time,attr"`
-	Cases   []junitCase `xml:"testcase"`
+	Name string `xml:"name,attr"`
+	junitCounts
+	Cases []junitCase `xml:"testcase"`
+}
+
+type junitCounts struct {
+	Tests   int       `xml:"tests,attr"`
+	Fails   int       `xml:"failures,attr"`
+	Errors  int       `xml:"errors,attr"`
+	Skipped int       `xml:"skipped,attr"`
+	Time    junitTime `xml:"time,attr"`
+}
+
+// junitTime is in seconds.
+type junitTime time.Duration
+
+// MarshalText implements encoding.TextMarshaler.
+func (t junitTime) MarshalText() ([]byte, error) {
+	return fmt.Appendf(nil, "%.3f", time.Duration(t).Seconds()), nil
 }
 
 type junitCase struct {
 	Class      string          `xml:"classname,attr"`
 	Name       string          `xml:"name,attr"`
-	Time       string          `xml:"time,attr"`
+	Time       junitTime       `xml:"time,attr"`
 	Properties []junitProperty `xml:"properties>property,omitempty"`
 	Failure    *junitProblem   `xml:"failure,omitempty"`
 	Error      *junitProblem   `xml:"error,omitempty"`
@@ -62,14 +69,15 @@ type junitProblem struct {
 // WriteJUnit writes all results as one JUnit file with one suite per area. A run without any scenario has one failed
 // case, so that no consumer takes the empty file for a pass.
 func (s Summary) WriteJUnit(w io.Writer) error {
-	doc := junitSuites{Time: seconds(s.Took)}
+	var doc junitSuites
 	for _, r := range s.sorted() {
-		doc.add(ClassPrefix+r.Area, caseOf(r), r.Took)
+		doc.add(caseOf(r))
 	}
 	if len(s.Results) == 0 {
 		nothing := &junitProblem{Message: "no scenario ran", Text: "expected at least one"}
-		doc.add(ClassPrefix+"run", junitCase{Class: ClassPrefix + "run", Name: "at-least-one-scenario-ran", Time: seconds(0), Failure: nothing}, 0)
+		doc.add(junitCase{Class: ClassPrefix + "run", Name: "at-least-one-scenario-ran", Failure: nothing})
 	}
+	doc.Time = junitTime(s.Took)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return fmt.Errorf("write JUnit: %w", err)
 	}
@@ -83,7 +91,7 @@ func (s Summary) WriteJUnit(w io.Writer) error {
 }
 
 func caseOf(r result.Result) junitCase {
-	c := junitCase{Class: ClassPrefix + r.Area, Name: r.Scenario, Time: seconds(r.Took)}
+	c := junitCase{Class: ClassPrefix + r.Area, Name: r.Scenario, Time: junitTime(r.Took)}
 	if r.Form != "" {
 		c.Properties = []junitProperty{{"form", r.Form}}
 	}
@@ -113,29 +121,16 @@ func headline(r result.Result) string {
 	}
 }
 
-func (d *junitSuites) add(name string, c junitCase, took time.Duration) {
-	i := slices.IndexFunc(d.Suites, func(s junitSuite) bool { return s.Name == name })
-	if i < 0 {
-		d.Suites = append(d.Suites, junitSuite{Name: name, Time: seconds(0)})
-		i = len(d.Suites) - 1
+// add puts a case into the last suite, or into a new one if its class is another: cases come by class.
+func (d *junitSuites) add(c junitCase) {
+	if n := len(d.Suites); n == 0 || d.Suites[n-1].Name != c.Class {
+		d.Suites = append(d.Suites, junitSuite{Name: c.Class})
 	}
-	s := &d.Suites[i]
-	s.Cases = append(s.Cases, c)
-	s.Time = seconds(parseSeconds(s.Time) + took)
-	s.Tests, d.Tests = s.Tests+1, d.Tests+1
-	count := func(is *junitProblem, suite, all *int) {
-		if is != nil {
-			*suite, *all = *suite+1, *all+1
-		}
+	last := &d.Suites[len(d.Suites)-1]
+	last.Cases = append(last.Cases, c)
+	one := func(is *junitProblem) int { return map[bool]int{true: 1}[is != nil] }
+	for _, n := range []*junitCounts{&last.junitCounts, &d.junitCounts} {
+		n.Tests, n.Fails, n.Errors, n.Skipped = n.Tests+1, n.Fails+one(c.Failure), n.Errors+one(c.Error), n.Skipped+one(c.Skipped)
+		n.Time += c.Time
 	}
-	count(c.Failure, &s.Fails, &d.Fails)
-	count(c.Error, &s.Errors, &d.Errors)
-	count(c.Skipped, &s.Skipped, &d.Skipped)
-}
-
-func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
-
-func parseSeconds(s string) time.Duration {
-	d, _ := time.ParseDuration(s + "s")
-	return d
 }
