@@ -204,13 +204,9 @@ func catalogue(ctx context.Context, program string, part bool) (lines []string, 
 		return nil, err
 	}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		r, err := result.ReadResult(file)
 		if err != nil {
 			return nil, err
-		}
-		var r result.Result
-		if err := json.Unmarshal(text, &r); err != nil {
-			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		lines = append(lines, verdict("scenario "+filepath.Base(filepath.Dir(file)), string(r.Status), failures(r)))
 	}

@@ -14,7 +14,7 @@ import (
 // toJudgeAgain are the scenarios that are inconclusive, by name. There are none where no scenario may be begun any more: after an interrupt, after
 // notAfter (zero: no limit), and after a failure with --fail-fast.
 func toJudgeAgain(ctx context.Context, w io.Writer, out string, failFast bool, notAfter time.Time) (names []string, err error) {
-	summary, err := report.Collect(out, time.Time{})
+	summary, err := report.Collect(out)
 	if err != nil {
 		return nil, err
 	}

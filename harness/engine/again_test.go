@@ -51,7 +51,7 @@ func TestExecuteAgain(t *testing.T) {
 	if kept, err := result.ReadResult(filepath.Join(out, "try", result.FirstTryDir, result.ResultFile)); err != nil || kept.Status != result.Inconclusive {
 		t.Errorf("%+v, %v", kept, err)
 	}
-	if s, err := report.Collect(out, time.Time{}); err != nil || len(s.Results) != 1 {
+	if s, err := report.Collect(out); err != nil || len(s.Results) != 1 {
 		t.Errorf("the first try counts: %+v, %v", s, err)
 	}
 	if r := engine.ExecuteAgain(t.Context(), &worlds{world: newWorld(t)}, tryScenario(), engine.Execution{Out: t.TempDir(), Options: engine.Options{Runtime: newWorld(t)}}); r.Status != result.CouldNotRun {

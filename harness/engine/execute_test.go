@@ -119,7 +119,7 @@ func TestExecuteWithoutRun(t *testing.T) {
 	if r.Status != result.NotSupported || r.Reasons[0] != "it has no plugins" {
 		t.Errorf("result %+v", r)
 	}
-	if s, err := report.Collect(out, r.Began); err != nil || s.Count(result.NotSupported) != 1 || s.ExitCode() != 1 {
+	if s, err := report.Collect(out); err != nil || s.Count(result.NotSupported) != 1 || s.ExitCode() != 1 {
 		t.Errorf("summary %+v, %v", s, err)
 	}
 	r, _ = execute(t, &worlds{world: newWorld(t), prepare: errors.New("no etcd")}, "true")

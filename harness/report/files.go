@@ -10,9 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
-// Collect reads the results of all scenarios below an output directory, whichever process wrote them. Those that began
-// before since belong to an earlier invocation into the same directory and are left out.
-func Collect(out string, since time.Time) (Summary, error) {
+// Collect reads the results of all scenarios below an output directory, whichever process wrote them.
+func Collect(out string) (Summary, error) {
 	files, err := filepath.Glob(filepath.Join(out, "*", result.ResultFile))
 	if err != nil {
 		return Summary{}, fmt.Errorf("collect results: %w", err)
@@ -22,9 +21,6 @@ func Collect(out string, since time.Time) (Summary, error) {
 		r, err := result.ReadResult(file)
 		if err != nil {
 			return Summary{}, fmt.Errorf("collect results: %w", err)
-		}
-		if r.Began.Before(since) {
-			continue
 		}
 		s.Results = append(s.Results, r)
 	}

@@ -1,10 +1,8 @@
 package report
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,8 +12,7 @@ import (
 )
 
 type Outcome struct {
-	Status  result.Status
-	Backend string
+	Status result.Status
 	// Invariants are the statuses that the checker gave, by ID; empty for what was not judged at all.
 	Invariants map[string]string
 }
@@ -44,7 +41,7 @@ func Outcomes(out string) (map[string]Outcome, error) {
 		if _, twice := all[r.Scenario]; twice {
 			return nil, fmt.Errorf("%s: a second result of scenario %s, expected one", file, r.Scenario)
 		}
-		o := Outcome{Status: r.Status, Backend: r.Backend}
+		o := Outcome{Status: r.Status}
 		if o.Invariants, err = readInvariants(filepath.Join(filepath.Dir(file), result.VerdictJSON)); err != nil {
 			return nil, err
 		}
@@ -55,19 +52,11 @@ func Outcomes(out string) (map[string]Outcome, error) {
 
 // readInvariants reads the statuses of a verdict. A scenario that was not supported or could not run has none.
 func readInvariants(file string) (map[string]string, error) {
-	f, err := input.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	var v struct {
 		Invariants []struct{ ID, Status string }
 	}
-	if err := json.NewDecoder(io.LimitReader(f, result.MaxBytes)).Decode(&v); err != nil {
-		return nil, fmt.Errorf("%s: not a verdict: %w", file, err)
+	if err := input.JSON(file, "a verdict", result.MaxBytes, &v); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
 	all := map[string]string{}
 	for _, i := range v.Invariants {

@@ -32,7 +32,7 @@ func TestWaitsText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	merged, err := report.Collect(dir, time.Time{})
+	merged, err := report.Collect(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

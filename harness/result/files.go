@@ -3,7 +3,6 @@ package result
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -53,21 +52,9 @@ func Replace(file string, data []byte) error {
 }
 
 // ReadResult reads the result of one scenario.
-func ReadResult(file string) (Result, error) {
-	f, err := input.Open(file)
-	if err != nil {
-		return Result{}, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxBytes))
-	if err != nil {
-		return Result{}, fmt.Errorf("%s: %w", file, err)
-	}
-	var r Result
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Result{}, fmt.Errorf("%s: not a result: %w", file, err)
-	}
-	return r, nil
+func ReadResult(file string) (r Result, err error) {
+	err = input.JSON(file, "a result", MaxBytes, &r)
+	return r, err
 }
 
 // SetAside moves the files of a scenario's first try to FirstTryDir below its folder.

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kmsharness/kmsharness/internal/input"
 )
@@ -43,32 +43,26 @@ func Load(path string) (*Summary, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, SummaryFile)
 	}
-	f, err := input.Open(path)
-	if err != nil {
+	s := &Summary{}
+	if err := input.JSON(path, "a summary", maxSummaryBytes, s); err != nil {
 		return nil, fmt.Errorf("read a summary: %w", err)
 	}
-	defer f.Close()
-	s, err := read(io.LimitReader(f, maxSummaryBytes))
-	if err != nil {
+	if err := s.validate(); err != nil {
 		return nil, fmt.Errorf("read the summary %s: %w", path, err)
 	}
 	return s, nil
 }
 
-func read(r io.Reader) (*Summary, error) {
-	var s Summary
-	if err := json.NewDecoder(r).Decode(&s); err != nil {
-		return nil, err
-	}
+func (s *Summary) validate() error {
 	if s.Schema != Schema {
-		return nil, fmt.Errorf("its schema is %q, expected %q", s.Schema, Schema)
+		return fmt.Errorf("its schema is %q, expected %q", s.Schema, Schema)
 	}
 	done := int64(0)
 	for _, r := range s.Done {
 		done += r.To - r.From + 1
 	}
-	if done != int64(s.Seeds) || len(joined(append([]Range(nil), s.Done...))) != len(s.Done) {
-		return nil, errors.New("the seeds that it lists are not as many as it counts: it was changed, or cut off")
+	if done != int64(s.Seeds) || len(joined(slices.Clone(s.Done))) != len(s.Done) {
+		return errors.New("the seeds that it lists are not as many as it counts: it was changed, or cut off")
 	}
-	return &s, nil
+	return nil
 }

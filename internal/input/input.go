@@ -2,7 +2,9 @@
 package input
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 )
@@ -26,4 +28,21 @@ func Open(name string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// JSON reads a file that is JSON of a kind, such as "a result", and has at most so many bytes.
+func JSON(name, kind string, most int64, into any) error {
+	f, err := Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most))
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: not %s: %w", name, kind, err)
+	}
+	return nil
 }
