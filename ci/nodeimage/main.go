@@ -15,10 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 func main() {
@@ -120,15 +119,11 @@ func lock(dir string) (func(), error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, "nodeimage.lock"), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
+	f, err := process.TryLock(filepath.Join(dir, "nodeimage.lock"))
+	if err == nil && f == nil {
+		err = errors.New("another make node-image is running")
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock %s: %w: is another make node-image running?", f.Name(), err)
-	}
-	return func() { f.Close() }, nil
+	return func() { f.Close() }, err
 }
 
 // wanted is what shall be in the engine: two names, and the inputs that they shall be made of.

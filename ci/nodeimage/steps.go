@@ -3,18 +3,15 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
-
-// progressEvery is how often a step that takes minutes says that it goes on.
-const progressEvery = 5 * time.Second
 
 // steps runs one thing after another and says how long each took.
 type steps struct {
@@ -40,37 +37,13 @@ func (s *steps) step(name string, do func() error) error {
 	return nil
 }
 
-// run runs a program, tells its last line of output now and then, and shows the end of it if it fails. It and its children die
-// with this process.
+// run runs a program, tells its last line of output now and then, and shows the end of it if it fails.
 func (s *steps) run(ctx context.Context, env []string, path string, args ...string) error {
-	supervisor := process.New(process.Options{})
-	defer supervisor.Close(ctx) //nolint:errcheck // the program's own result matters
 	name := filepath.Base(path)
 	log := filepath.Join(s.logs, name+".log")
-	p, err := supervisor.Start(ctx, process.Spec{Name: name, Path: path, Args: args, Env: env, LogFile: log})
-	if err != nil {
-		return err
-	}
-	if err := s.watch(ctx, p); err != nil {
-		return errors.Join(err, p.Kill())
-	}
-	if exit, _ := p.Exit(); exit.Code != 0 {
-		return fmt.Errorf("%s: %v; the end of %s:\n%s", name, exit, log, assets.LastLines(log, 15))
-	}
-	return nil
-}
-
-func (s *steps) watch(ctx context.Context, p *process.Process) error {
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-p.Done():
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-			s.say("[%v]   %.100s", since(s.begin), cmp.Or(assets.LastLines(p.LogFile(), 1), "still running"))
-		}
-	}
+	return process.Run(ctx, process.Spec{Name: name, Path: path, Args: args, Env: env, LogFile: log}, func() {
+		text, _ := os.ReadFile(log) // what cannot be read is not shown
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		s.say("[%v]   %.100s", since(s.begin), cmp.Or(lines[len(lines)-1], "still running"))
+	})
 }

@@ -12,9 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
-// progressEvery is how often a build that takes minutes says that it goes on.
-const progressEvery = 5 * time.Second
-
 var errNoGo = errors.New("the go command is not in PATH: install Go")
 
 // build makes etcd and kube-apiserver. The caller holds the lock.
@@ -66,41 +63,9 @@ func (c *cache) publish(work string) error {
 	return os.RemoveAll(work)
 }
 
-// compile runs the go command under a supervisor: it has children of its own, and none may outlive the harness. GOFLAGS of the caller
-// do not apply: build tags of this project are none of Kubernetes'.
+// compile runs the go command, which has children of its own. GOFLAGS of the caller do not apply: build tags of this project are none of Kubernetes'.
 func (c *cache) compile(ctx context.Context, tool, work string, progress func(string)) error {
-	supervisor := process.New(process.Options{})
-	// Compilers die at once: there is nothing to be saved.
-	defer supervisor.Close(ctx) //nolint:errcheck // the build's own result matters
-	log := filepath.Join(work, "build.log")
-	p, err := supervisor.Start(ctx, process.Spec{
-		Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: append(c.recipe.env(), "GOFLAGS="), Dir: work, LogFile: log,
-	})
-	if err != nil {
-		return err
-	}
-	if err := watch(ctx, p, progress); err != nil {
-		return errors.Join(err, p.Kill())
-	}
-	if exit, _ := p.Exit(); exit.Code != 0 {
-		return fmt.Errorf("go build in %s: %v; the end of its output:\n%s", work, exit, LastLines(log, 15))
-	}
-	return nil
-}
-
-// watch tells how far the build is until it ends.
-func watch(ctx context.Context, p *process.Process, progress func(string)) error {
-	begin := time.Now()
-	ticker := time.NewTicker(progressEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-p.Done():
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-			progress(fmt.Sprintf("building: %v, %s", time.Since(begin).Round(time.Second), howFar(p.LogFile())))
-		}
-	}
+	begin, log := time.Now(), filepath.Join(work, "build.log")
+	spec := process.Spec{Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: append(c.recipe.env(), "GOFLAGS="), Dir: work, LogFile: log}
+	return process.Run(ctx, spec, func() { progress(fmt.Sprintf("building: %v, %s", time.Since(begin).Round(time.Second), howFar(log))) })
 }

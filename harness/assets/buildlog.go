@@ -29,13 +29,3 @@ func summary(log string) string {
 	}
 	return fmt.Sprintf("%d packages compiled, now %s", compiled, last)
 }
-
-// LastLines is the end of a log, for an error.
-func LastLines(path string, n int) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
-}

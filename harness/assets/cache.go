@@ -2,13 +2,11 @@ package assets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // EnvCache overrides where this package keeps what it built; the default is kmsharness below the user's cache directory.
@@ -61,40 +59,14 @@ func (c *cache) find() (Binaries, bool) {
 	return Binaries{}, false
 }
 
-// lockPoll is how often a waiting process asks for the lock; whoever holds it does so for seconds to minutes.
-const lockPoll = 200 * time.Millisecond
-
-// lock is held while one process downloads or builds. The kernel frees it when that process dies.
+// lock is held while one process downloads or builds, for seconds to minutes. The kernel frees it when that process dies.
 func (c *cache) lock(ctx context.Context, progress func(string)) (unlock func(), err error) {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make the cache: %w; or set %s", err, EnvCache)
 	}
-	f, err := os.OpenFile(filepath.Join(c.dir, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	lock, err := process.Lock(ctx, filepath.Join(c.dir, "lock"), func() { progress("another process is obtaining binaries; waiting for it") })
 	if err != nil {
 		return nil, fmt.Errorf("lock the cache: %w; or set %s", err, EnvCache)
 	}
-	if err := flock(ctx, f, progress); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("lock the cache %s: %w", c.dir, err)
-	}
-	return func() { f.Close() }, nil
-}
-
-func flock(ctx context.Context, f *os.File, progress func(string)) error {
-	ticker := time.NewTicker(lockPoll)
-	defer ticker.Stop()
-	for told := false; ; told = true {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return err
-		}
-		if !told {
-			progress("another process is obtaining binaries; waiting for it")
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	return func() { lock.Close() }, nil
 }

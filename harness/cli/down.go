@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 const (
@@ -86,18 +87,11 @@ func signalAndAwait(ctx context.Context, pid int, signal unix.Signal, timeout ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	tick := time.NewTicker(upPoll)
-	defer tick.Stop()
-	for {
-		if ended, err := gone(); ended || err != nil {
-			return ended, err
-		}
-		select {
-		case <-ctx.Done():
-			return false, nil
-		case <-tick.C:
-		}
+	err := poll.Until(ctx, upPoll, gone)
+	if ctx.Err() != nil {
+		return false, nil
 	}
+	return err == nil, err
 }
 
 // sweep removes what a killed harness left: a new run directory does that for all that lost their owner.

@@ -3,22 +3,19 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // outMarker is in every output folder. It shows that the folder may be emptied by a later run, and is locked during a run: the kernel releases
 // the lock when the process ends, however that happens.
 const outMarker = ".kmsharness-out"
-
-// maxOwner bounds what is read of outMarker for a message.
-const maxOwner = 512
 
 // prepareOut locks the output folder until unlock, and empties it of an earlier run; it never touches a folder with anything else in it.
 func prepareOut(cmd *cobra.Command, dir string) (unlock func(), err error) {
@@ -33,16 +30,12 @@ func prepareOut(cmd *cobra.Command, dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
-	held, err := os.OpenFile(marker, os.O_CREATE|os.O_RDWR, 0o644)
+	held, err := process.TryLock(marker)
 	if err != nil {
-		return nil, fmt.Errorf("output folder: %w", err)
+		return nil, fmt.Errorf("lock the output folder: %w", err)
 	}
-	unlock = func() { _ = held.Close() } // nothing of it is read again
-	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		defer unlock()
-		return nil, usage("--out %s: another run writes to it%s; wait for its end, or name another folder", dir, ownerOf(held))
-	} else if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock the output folder: %w", err), held.Close())
+	if held == nil {
+		return nil, usage("--out %s: another run writes to it%s; wait for its end, or name another folder", dir, ownerOf(marker))
 	}
 	if err := errors.Join(empty(dir), held.Truncate(0)); err != nil {
 		return nil, errors.Join(fmt.Errorf("empty the output folder of the earlier run: %w", err), held.Close())
@@ -51,12 +44,12 @@ func prepareOut(cmd *cobra.Command, dir string) (unlock func(), err error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("output folder: %w", err), held.Close())
 	}
-	return unlock, nil
+	return func() { _ = held.Close() }, nil // nothing of it is read again
 }
 
 // ownerOf is the first line of outMarker, in brackets; empty in the instant before it is written.
-func ownerOf(marker io.Reader) string {
-	text, _ := io.ReadAll(io.LimitReader(marker, maxOwner)) // the refusal does not depend on it
+func ownerOf(marker string) string {
+	text, _ := os.ReadFile(marker) // the refusal does not depend on it
 	line, _, ok := strings.Cut(string(text), "\n")
 	if !ok {
 		return ""

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 const (
@@ -53,21 +55,21 @@ func detach(ctx context.Context, w io.Writer, place upPlace, program string, arg
 func awaitUp(ctx context.Context, place upPlace, pid int) (upState, error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
-	tick := time.NewTicker(upPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return upState{}, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, pid, func() (bool, error) { return reaped(pid) }))
-		case <-tick.C:
+	var state upState
+	err := poll.Until(ctx, upPoll, func() (ready bool, err error) {
+		if state, ready, err = place.read(); err != nil || ready && state.PID == pid {
+			return true, err
 		}
-		if s, ok, err := place.read(); err != nil || ok && s.PID == pid {
-			return s, err
+		gone, err := reaped(pid)
+		if gone {
+			err = usage("the environment could not be booted: %s", place.lastLine())
 		}
-		if gone, err := reaped(pid); err != nil || gone {
-			return upState{}, errors.Join(err, usage("the environment could not be booted: %s", place.lastLine()))
-		}
+		return false, err
+	})
+	if ctx.Err() != nil {
+		return upState{}, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, pid, func() (bool, error) { return reaped(pid) }))
 	}
+	return state, err
 }
 
 // reaped says whether this process's child is gone, without waiting for it.

@@ -10,9 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
@@ -50,18 +49,14 @@ type upState struct {
 // lock takes the place, or says who has it: nil and a process id, which is 0 in the instant before it is written down.
 // The lock goes with the process, however that ends, so a dead environment is never taken for a living one.
 func (p upPlace) lock() (held *os.File, owner int, err error) {
-	f, err := os.OpenFile(p.file("lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	held, err = process.TryLock(p.file("lock"))
 	if err != nil {
 		return nil, 0, fmt.Errorf("lock the environment's state: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil {
-		return f, 0, nil
+	if held == nil {
+		owner = p.owner()
 	}
-	if !errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, 0, errors.Join(fmt.Errorf("lock %s: %w", f.Name(), err), f.Close())
-	}
-	return nil, p.owner(), f.Close()
+	return held, owner, nil
 }
 
 func (p upPlace) owner() int {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // pausePoll is how often Pause looks whether the process has stopped; that takes microseconds on an idle machine.
@@ -60,25 +62,14 @@ func (p *Process) become(state State, cause Cause) error {
 	return nil
 }
 
-// waitStopped polls, because a blocking wait for a stop is not woken when the process dies instead.
+// waitStopped polls, because a blocking wait for a stop is not woken when the process dies instead: become says that it has ended.
 func (p *Process) waitStopped(ctx context.Context) error {
-	ticker := time.NewTicker(pausePoll)
-	defer ticker.Stop()
-	for {
+	return poll.Until(ctx, pausePoll, func() (bool, error) {
 		var info unix.Siginfo
 		err := unix.Waitid(unix.P_PID, p.PID(), &info, unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
-		if err == nil && info.Signo != 0 {
-			return nil
+		if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ECHILD) {
+			err = nil
 		}
-		if err != nil && !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ECHILD) {
-			return err
-		}
-		select {
-		case <-ticker.C:
-		case <-p.done:
-			return nil // become says that it has ended
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return info.Signo != 0 || p.State() == Exited, err
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // Probe returns nil when the process is ready. It must return soon after its context ends.
@@ -26,28 +28,21 @@ func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Prob
 		case <-stop:
 		}
 	}()
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	var last error // what the probe said, rather than that it was interrupted
-	for {
+	err := poll.Until(ctx, every, func() (bool, error) {
 		err := probe(ctx)
-		if err == nil {
-			return nil
-		}
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
-		select {
-		case <-p.done:
-		case <-ctx.Done():
-		case <-ticker.C:
-			continue
-		}
-		if exit, ended := p.Exit(); ended { // which ends ctx as well
-			return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail(tailBytes))
-		}
-		return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), context.Cause(ctx), last, p.LogFile())
+		return err == nil, nil
+	})
+	if err == nil {
+		return nil
 	}
+	if exit, ended := p.Exit(); ended { // which ends ctx as well
+		return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail(tailBytes))
+	}
+	return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), err, last, p.LogFile())
 }
 
 // tailBytes is enough for the fatal lines of a Kubernetes component, and still readable in a terminal; crashBytes for the last lines of a program.

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
 // maxBase keeps a socket below a run directory within the 108 bytes of sockaddr_un: base, "/kmsh-<uid>/r<random>" (up to
@@ -38,7 +36,7 @@ func NewRunDir(ctx context.Context) (*RunDir, error) {
 
 func newRunDir(ctx context.Context, root string) (*RunDir, error) {
 	// Held while directories come and go, so that nobody takes one for stale that is not locked yet.
-	all, err := lockFile(filepath.Join(root, lockName), unix.LOCK_EX)
+	all, err := Lock(ctx, filepath.Join(root, lockName), func() {})
 	if err != nil {
 		return nil, fmt.Errorf("make a run directory: %w", err)
 	}
@@ -50,7 +48,7 @@ func newRunDir(ctx context.Context, root string) (*RunDir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a run directory: %w", err)
 	}
-	lock, err := lockFile(filepath.Join(path, lockName), unix.LOCK_EX)
+	lock, err := Lock(ctx, filepath.Join(path, lockName), func() {})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the run directory: %w", err), os.RemoveAll(path))
 	}
@@ -64,7 +62,7 @@ func (d *RunDir) Close() error {
 		return nil
 	}
 	// Another harness that looks for stale directories must not meet one that is half removed.
-	all, err := lockFile(filepath.Join(filepath.Dir(d.Path), lockName), unix.LOCK_EX)
+	all, err := Lock(context.Background(), filepath.Join(filepath.Dir(d.Path), lockName), func() {})
 	if err != nil {
 		return fmt.Errorf("remove the run directory: %w", err)
 	}
@@ -100,21 +98,4 @@ func ownRoot(base string) (string, error) {
 		return "", fmt.Errorf("%s is not a private directory of user %d: remove it, or set TMPDIR to another place", root, os.Getuid())
 	}
 	return root, nil
-}
-
-func lockFile(path string, how int) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-	}
-	return f, nil
 }

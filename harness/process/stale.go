@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // removeStale removes the run directories below root whose lock is free. The caller holds the lock of root.
@@ -34,12 +36,9 @@ func removeStale(ctx context.Context, root string) error {
 }
 
 func removeIfStale(ctx context.Context, dir string) error {
-	lock, err := lockFile(filepath.Join(dir, lockName), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil // its harness lives
-	}
-	if err != nil {
-		return err
+	lock, err := TryLock(filepath.Join(dir, lockName))
+	if lock == nil || err != nil {
+		return err // its harness lives
 	}
 	defer lock.Close()
 	looking, cancel := context.WithTimeout(ctx, execTimeout)
@@ -63,28 +62,24 @@ func killLeftovers(ctx context.Context, dir string) error {
 			pids = append(pids, pid)
 		}
 	}
-	again := time.NewTicker(execPoll)
-	defer again.Stop()
-	for {
+	err = poll.Until(ctx, execPoll, func() (bool, error) {
 		var blank []int
 		for _, pid := range pids {
 			nothing, err := killIfMarked(pid, dir)
 			if err != nil {
-				return fmt.Errorf("end process %d left by a dead harness: %w", pid, err)
+				return false, fmt.Errorf("end process %d left by a dead harness: %w", pid, err)
 			}
 			if nothing {
 				blank = append(blank, pid)
 			}
 		}
-		if pids = blank; len(pids) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil // they have no environment
-		case <-again.C:
-		}
+		pids = blank
+		return len(pids) == 0, nil
+	})
+	if ctx.Err() != nil {
+		return nil // they have no environment
 	}
+	return err
 }
 
 const (

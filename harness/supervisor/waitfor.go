@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // Timing of the wait for a URL. An answer that takes longer than an ask is no answer yet, and whoever reads the log wants to
@@ -36,24 +38,15 @@ func parseWaitFor(text string) error {
 func waitFor(ctx context.Context, url string, tell func(string)) error {
 	client := newAsker()
 	defer client.CloseIdleConnections()
-	ticker := time.NewTicker(askEvery)
-	defer ticker.Stop()
 	var told time.Time
-	for {
+	return poll.Until(ctx, askEvery, func() (bool, error) {
 		err := ask(ctx, client, url)
-		if err == nil {
-			return nil
-		}
-		if now := time.Now(); now.Sub(told) >= tellEvery {
+		if now := time.Now(); err != nil && now.Sub(told) >= tellEvery {
 			told = now
 			tell(fmt.Sprintf("waiting for %s: %v", url, err))
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		return err == nil, nil
+	})
 }
 
 // newAsker does not verify certificates. The API server's may be for its name only, and the CA is not in the container;
