@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 	flag.BoolVar(&settings.again, "kmsharness.again", false, "the scenarios are inconclusive, and judged again")
 	flag.StringVar(&settings.publish, "kmsharness.publish", scenario.PublishApply, "way of reports to the API server")
 	flag.StringVar(&settings.contract, "kmsharness.contract", scenario.ContractConditions, "wire form of the reports, of scenarios that are not about one")
-	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", "", "when artifacts are collected")
+	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", string(engine.ArtifactsOnFailure), "when artifacts are collected")
 	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
 	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
 	flag.StringVar(&settings.sut.OperatorCommand, "kmsharness.operator-command", "", "operator under test")

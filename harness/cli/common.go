@@ -3,7 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -69,40 +69,20 @@ func pluginFlags(f *pflag.FlagSet, p *live.RealPlugin) {
 	f.StringVar(&p.Version, "plugin-version", "", "version of the plugin under test in reports")
 }
 
-// suiteArgs hands the flags on to the suite's processes.
-func (c *common) suiteArgs() []string {
-	args := []string{"--kmsharness.seed", strconv.FormatInt(c.seed, 10), "--kmsharness.artifacts", c.artifacts, "--kmsharness.contract", c.contract, "--kmsharness.publish", c.publish}
-	for flag, value := range map[string]string{
-		"--kmsharness.reporter-command":   c.sut.ReporterCommand,
-		"--kmsharness.aggregator-command": c.sut.AggregatorCommand,
-		"--kmsharness.operator-command":   c.sut.OperatorCommand,
-		"--kmsharness.operator-door":      c.sut.OperatorDoor,
-		"--kmsharness.reporter-identity":  c.sut.ReporterIdentity,
-		"--kmsharness.plugin-args":        c.sut.PluginArgs,
-		"--kmsharness.reporter-image":     c.sut.ReporterImage,
-		"--kmsharness.reporter-args":      c.sut.ReporterArgs,
-		"--kmsharness.operator-image":     c.sut.OperatorImage,
-		"--kmsharness.operator-args":      c.sut.OperatorArgs,
-	} {
-		if value != "" {
-			args = append(args, flag, value)
+// given are the flags that were given, but for some, for a process that is to have the same.
+func given(flags *pflag.FlagSet, prefix string, but ...string) (args []string) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !f.Changed || slices.Contains(but, f.Name) {
+			return
 		}
-	}
-	for _, f := range c.sut.Plugin.Flags() {
-		if f[1] != "" {
-			args = append(args, "--kmsharness."+strings.TrimPrefix(f[0], "--"), f[1])
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
 		}
-	}
-	if c.sut.OperatorPatience > 1 {
-		args = append(args, "--kmsharness.operator-patience", strconv.Itoa(c.sut.OperatorPatience))
-	}
-	for flag, set := range map[string]bool{
-		"--kmsharness.reporter-mount-sockets": c.sut.ReporterMountSockets, "--kmsharness.strict": c.sut.Strict, "--kmsharness.keep-going": c.keepGoing,
-	} {
-		if set {
-			args = append(args, flag)
+		for _, value := range values {
+			args = append(args, prefix+f.Name+"="+value)
 		}
-	}
+	})
 	return args
 }
 

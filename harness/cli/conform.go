@@ -163,19 +163,10 @@ func versions() map[string]string {
 // reproduce is the command line of cmd without the flags that say where results go.
 func reproduce(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case "out", "junit", "name", "version", "organization", "url":
-			return
-		}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			for _, value := range list.GetSlice() {
-				words = append(words, "--"+flag.Name+"="+quoted(template.Redacted(value)))
-			}
-			return
-		}
-		words = append(words, "--"+flag.Name+"="+quoted(template.Redacted(flag.Value.String())))
-	})
+	for _, flag := range given(cmd.Flags(), "--", "out", "junit", "name", "version", "organization", "url") {
+		name, value, _ := strings.Cut(flag, "=")
+		words = append(words, name+"="+quoted(template.Redacted(value)))
+	}
 	return strings.Join(words, " ")
 }
 

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -178,8 +177,7 @@ func (f *simulateFlags) options(s simulation) swarm.Options {
 
 // workerOf starts this program again, with the same flags, to simulate what is asked of it.
 func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
-	args := append(strings.Fields(cmd.CommandPath())[1:], "--worker")
-	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
+	args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], []string{"--worker"}, given(cmd.Flags(), "--"))
 	return func(ctx context.Context) *exec.Cmd {
 		c := exec.CommandContext(ctx, "/proc/self/exe", args...)
 		c.Args[0] = os.Args[0]

@@ -55,7 +55,7 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	}
 	progress := filepath.Join(out, s.progress)
 	args = append(args, s.suite, "--", "--kmsharness.backend", s.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
-	args = append(args, f.suiteArgs()...)
+	args = append(args, given(cmd.Flags(), "--kmsharness.", "backend", "out", "labels", "procs", "fail-fast", "time")...)
 	if !s.notAfter.IsZero() {
 		args = append(args, "--kmsharness.not-after", s.notAfter.Format(time.RFC3339))
 	}

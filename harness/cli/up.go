@@ -37,7 +37,9 @@ in memory too: this is for an afternoon, not for a week.`,
   kmsharness up --profile vault
   kmsharness up --foreground`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd.Context(), cmd.OutOrStdout(), given(cmd.Flags(), "--"))
+		},
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
@@ -47,7 +49,8 @@ in memory too: this is for an afternoon, not for a week.`,
 	return cmd
 }
 
-func (f *upFlags) run(ctx context.Context, w io.Writer) error {
+// run also takes the flags, for the process in the background.
+func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
 	if err := f.validate(); err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (f *upFlags) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find this program, to start it in the background: %w", err)
 	}
-	state, err := detach(ctx, w, place, self, append([]string{"up", "--foreground"}, f.args()...))
+	state, err := detach(ctx, w, place, self, append([]string{"up", "--foreground"}, flags...))
 	if err != nil {
 		return err
 	}
@@ -91,23 +94,6 @@ func (f *upFlags) validate() error {
 		}
 	}
 	return nil
-}
-
-// args are the flags again, for the process in the background.
-func (f *upFlags) args() []string {
-	args := []string{fmt.Sprintf("--control-planes=%d", f.controlPlanes)}
-	for _, id := range f.keyIDs {
-		args = append(args, "--key-ids="+id)
-	}
-	if f.profile != "" {
-		args = append(args, "--profile="+f.profile)
-	}
-	for _, p := range f.plugin.Flags() {
-		if p[1] != "" {
-			args = append(args, p[0]+"="+p[1])
-		}
-	}
-	return args
 }
 
 // scenario is one without steps: a topology that runs.
