@@ -10,125 +10,90 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
+
+	authentication "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	audit "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// event is the part of audit.k8s.io/v1 Event that is used here.
-type event struct {
-	AuditID    string `json:"auditID"`
-	Stage      string `json:"stage"`
-	RequestURI string `json:"requestURI"`
-	Verb       string `json:"verb"`
-	User       user   `json:"user"`
-	As         *user  `json:"impersonatedUser"`
-	UserAgent  string `json:"userAgent"`
-	ObjectRef  struct {
-		Resource    string `json:"resource"`
-		Subresource string `json:"subresource"`
-		Namespace   string `json:"namespace"`
-		Name        string `json:"name"`
-		APIGroup    string `json:"apiGroup"`
-	} `json:"objectRef"`
-	ResponseStatus struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-		Reason  string `json:"reason"`
-		Details struct {
-			Causes []history.Cause `json:"causes"`
-		} `json:"details"`
-	} `json:"responseStatus"`
-	RequestObject  json.RawMessage `json:"requestObject"`
-	ResponseObject struct {
-		Metadata struct {
-			ResourceVersion string `json:"resourceVersion"`
-		} `json:"metadata"`
-	} `json:"responseObject"`
-	Received time.Time `json:"requestReceivedTimestamp"`
-	Reached  time.Time `json:"stageTimestamp"`
-}
-
-type user struct {
-	Username string              `json:"username"`
-	Extra    map[string][]string `json:"extra"`
-}
-
-// node is the node that the user's token names.
-func (u user) node() string {
+// nodeOf is the node that a user's token names.
+func nodeOf(u authentication.UserInfo) string {
 	if names := u.Extra[contract.NodeNameExtra]; len(names) == 1 {
 		return names[0]
 	}
 	return ""
 }
 
-// Stages of an audit event.
-const (
-	stageReceived = "RequestReceived"
-	stageStarted  = "ResponseStarted" // only of long-running requests
-	stageComplete = "ResponseComplete"
-	stagePanic    = "Panic"
-)
-
 // Decode reads one line of the audit log of the API server on node. A watch has ended when its response starts,
 // everything else when it is complete. A request that was received has no outcome yet: its code is 0 and its time of
 // completion that of its arrival. Lines of other stages give nil.
 func Decode(node string, line []byte) (r *history.Request, ended bool, err error) {
-	var e event
+	var e audit.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return nil, false, fmt.Errorf("audit log of %s: %w", node, err)
 	}
 	if e.AuditID == "" || e.Verb == "" {
 		return nil, false, fmt.Errorf("audit log of %s: not an audit event: auditID or verb is missing", node)
 	}
-	if ended = e.ends(); !ended && e.Stage != stageReceived {
+	if e.ResponseStatus == nil {
+		e.ResponseStatus = &metav1.Status{}
+	}
+	if ended = ends(&e); !ended && e.Stage != audit.StageRequestReceived {
 		return nil, false, nil
 	}
-	return e.request(node), ended, nil
+	return request(&e, node), ended, nil
 }
 
-func (e *event) ends() bool {
+func ends(e *audit.Event) bool {
 	if e.Verb == "watch" {
-		return e.Stage == stageStarted || e.Stage == stageComplete && e.ResponseStatus.Code >= 400
+		return e.Stage == audit.StageResponseStarted || e.Stage == audit.StageResponseComplete && e.ResponseStatus.Code >= 400
 	}
-	return e.Stage == stageComplete || e.Stage == stagePanic
+	return e.Stage == audit.StageResponseComplete || e.Stage == audit.StagePanic
 }
 
-func (e *event) request(node string) *history.Request {
+func request(e *audit.Event, node string) *history.Request {
 	r := &history.Request{
-		AuditID: e.AuditID, APIServer: node, User: e.User.Username, TokenNode: e.User.node(), UserAgent: e.UserAgent, Verb: e.Verb,
-		Resource: e.resource(), Subresource: e.ObjectRef.Subresource, Namespace: e.ObjectRef.Namespace,
-		Name: e.ObjectRef.Name, Code: e.ResponseStatus.Code, Received: e.Received, Completed: e.Reached,
-		ResourceVersion: e.ResponseObject.Metadata.ResourceVersion,
+		AuditID: string(e.AuditID), APIServer: node, User: e.User.Username, TokenNode: nodeOf(e.User), UserAgent: e.UserAgent, Verb: e.Verb,
+		Code: int(e.ResponseStatus.Code), Received: e.RequestReceivedTimestamp.UTC(), Completed: e.StageTimestamp.UTC(),
 	}
-	if e.As != nil {
-		r.User, r.TokenNode = e.As.Username, e.As.node()
+	if o := e.ObjectRef; o != nil {
+		r.Resource, r.Subresource, r.Namespace, r.Name = schema.GroupResource{Group: o.APIGroup, Resource: o.Resource}.String(), o.Subresource, o.Namespace, o.Name
+	}
+	if r.Resource == "" { // a request that is not for a resource is named by its path
+		r.Resource, _, _ = strings.Cut(e.RequestURI, "?")
+	}
+	if e.ImpersonatedUser != nil {
+		r.User, r.TokenNode = e.ImpersonatedUser.Username, nodeOf(*e.ImpersonatedUser)
+	}
+	if e.ResponseObject != nil {
+		var object metav1.PartialObjectMetadata
+		if json.Unmarshal(e.ResponseObject.Raw, &object) == nil {
+			r.ResourceVersion = object.ResourceVersion
+		}
 	}
 	if r.Code >= 400 || r.Code == 0 {
-		r.Message, r.Reason, r.Causes = e.ResponseStatus.Message, e.ResponseStatus.Reason, e.ResponseStatus.Details.Causes
+		r.Message, r.Reason = e.ResponseStatus.Message, string(e.ResponseStatus.Reason)
+		if details := e.ResponseStatus.Details; details != nil {
+			for _, c := range details.Causes {
+				r.Causes = append(r.Causes, history.Cause{Reason: string(c.Type), Message: c.Message, Field: c.Field})
+			}
+		}
 	}
 	if Writes(e.Verb) {
-		r.Body = e.RequestObject
-		e.options(r)
+		if e.RequestObject != nil {
+			r.Body = e.RequestObject.Raw
+		}
+		options(e, r)
 	}
 	return r
 }
 
-// resource is "plural.group"; a request that is not for a resource is named by its path.
-func (e *event) resource() string {
-	if e.ObjectRef.Resource == "" {
-		path, _, _ := strings.Cut(e.RequestURI, "?")
-		return path
-	}
-	if e.ObjectRef.APIGroup == "" {
-		return e.ObjectRef.Resource
-	}
-	return e.ObjectRef.Resource + "." + e.ObjectRef.APIGroup
-}
-
 // options reads field manager and force from the request's query, and tells the kinds of patch apart.
-func (e *event) options(r *history.Request) {
+func options(e *audit.Event, r *history.Request) {
 	u, err := url.ParseRequestURI(e.RequestURI)
 	if err != nil {
 		return
@@ -138,7 +103,7 @@ func (e *event) options(r *history.Request) {
 	force := strings.ToLower(query.Get("force"))
 	r.Force = query.Has("force") && force != "false" && force != "0" // as an API server reads it
 	if e.Verb == "patch" {
-		r.ContentType = contentType(e.RequestObject, query.Has("fieldManager"))
+		r.ContentType = contentType(r.Body, query.Has("fieldManager"))
 	}
 }
 
