@@ -2,109 +2,61 @@ package main
 
 import (
 	"archive/tar"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// archiveEntry is one image in manifest.json of an archive as docker save makes it and containerd imports it.
-type archiveEntry struct {
-	Config   string
-	RepoTags []string
-	Layers   []string
-}
-
-// writeArchive makes an archive of the components; dirs has a directory with the files of each.
-func writeArchive(path string, images []component, dirs []string) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}()
-	out := tar.NewWriter(file)
-	var manifest []archiveEntry
-	for i, c := range images {
-		entry, err := addImage(out, c, dirs[i])
+// writeArchive makes an archive of the components, as containerd imports it; dirs has a directory with the files of each.
+func writeArchive(path string, components []component, dirs []string) error {
+	images := map[name.Tag]v1.Image{}
+	for i, c := range components {
+		tag, err := name.NewTag(c.image)
 		if err != nil {
+			return err
+		}
+		if images[tag], err = c.assemble(dirs[i]); err != nil {
 			return fmt.Errorf("image %s: %w", c.image, err)
 		}
-		manifest = append(manifest, entry)
 	}
-	if err := addJSON(out, "manifest.json", manifest); err != nil {
-		return err
-	}
-	return out.Close()
+	return tarball.MultiWriteToFile(path, images)
 }
 
-func addImage(out *tar.Writer, c component, dir string) (archiveEntry, error) {
-	layer, diffID, err := makeLayer(dir)
+// assemble makes an image of the files of a directory. They are not compressed: the archive is imported at once.
+func (c component) assemble(dir string) (v1.Image, error) {
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return packed(dir), nil }, tarball.WithCompressionLevel(gzip.NoCompression))
 	if err != nil {
-		return archiveEntry{}, err
+		return nil, err
 	}
-	defer layer.Close()
-	entry := archiveEntry{Config: diffID + ".json", RepoTags: []string{c.image}, Layers: []string{diffID + "/layer.tar"}}
-	if err := addFile(out, entry.Layers[0], layer); err != nil {
-		return archiveEntry{}, err
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
 	}
-	return entry, addJSON(out, entry.Config, map[string]any{
-		"architecture": runtime.GOARCH, "os": "linux",
-		"config": map[string]any{
-			"Entrypoint": []string{c.entrypoint},
-			"Env":        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + diffID}},
-	})
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config = v1.Config{Entrypoint: []string{c.entrypoint}, Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}
+	return mutate.ConfigFile(image, config)
 }
 
-// makeLayer packs a directory beside itself: a tar entry's size must be known before its content.
-func makeLayer(dir string) (file *os.File, diffID string, err error) {
-	file, err = os.Create(dir + ".layer.tar")
-	if err != nil {
-		return nil, "", err
-	}
-	sum := sha256.New()
-	layer := tar.NewWriter(io.MultiWriter(file, sum))
-	if err = layer.AddFS(os.DirFS(dir)); err == nil {
-		err = layer.Close()
-	}
-	if err == nil {
-		_, err = file.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		file.Close()
-		return nil, "", err
-	}
-	return file, hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func addFile(out *tar.Writer, name string, file *os.File) error {
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: info.Size()}); err != nil {
-		return err
-	}
-	_, err = io.Copy(out, file)
-	return err
-}
-
-func addJSON(out *tar.Writer, name string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	if err := out.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(text))}); err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	return err
+// packed is a directory as a tar file.
+func packed(dir string) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() {
+		out := tar.NewWriter(w)
+		w.CloseWithError(errors.Join(out.AddFS(os.DirFS(dir)), out.Close()))
+	}()
+	return r
 }

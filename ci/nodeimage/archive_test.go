@@ -2,15 +2,15 @@ package main
 
 import (
 	"archive/tar"
-	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
 // contents reads a tar file whole.
@@ -47,35 +47,31 @@ func TestArchive(t *testing.T) {
 	if err := writeArchive(path, []component{c}, []string{dir}); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(path)
+	tag, err := name.NewTag(c.image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := contents(t, bytes.NewReader(text))
-	var manifest []archiveEntry
-	if err := json.Unmarshal(files["manifest.json"], &manifest); err != nil || len(manifest) != 1 {
-		t.Fatalf("%v, %v", manifest, err)
-	}
-	entry := manifest[0]
-	if entry.RepoTags[0] != c.image || len(entry.Layers) != 1 {
-		t.Errorf("%+v", entry)
-	}
-	var config struct {
-		Config struct{ Entrypoint, Env []string }
-		RootFS struct {
-			DiffIDs []string `json:"diff_ids"`
-		}
-	}
-	if err := json.Unmarshal(files[entry.Config], &config); err != nil {
+	image, err := tarball.ImageFromPath(path, &tag)
+	if err != nil {
 		t.Fatal(err)
 	}
-	layer := files[entry.Layers[0]]
-	sum := sha256.Sum256(layer)
-	id := "sha256:" + hex.EncodeToString(sum[:])
-	if len(config.RootFS.DiffIDs) != 1 || config.RootFS.DiffIDs[0] != id || config.Config.Entrypoint[0] != "/pause" {
-		t.Errorf("%+v", config)
+	if err := validate.Image(image); err != nil {
+		t.Error(err)
 	}
-	if got := contents(t, bytes.NewReader(layer)); string(got["pause"]) != "program" || got["tmp/"] == nil {
+	config, err := image.ConfigFile()
+	if err != nil || config.Config.Entrypoint[0] != "/pause" || config.OS != "linux" {
+		t.Errorf("%+v, %v", config, err)
+	}
+	layers, err := image.Layers()
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("%d layers, %v", len(layers), err)
+	}
+	layer, err := layers[0].Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer layer.Close()
+	if got := contents(t, layer); string(got["pause"]) != "program" || got["tmp/"] == nil {
 		t.Errorf("the layer has %v", got)
 	}
 }

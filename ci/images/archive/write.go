@@ -5,12 +5,16 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"path"
+	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kmsharness/kmsharness/ci/images"
@@ -81,68 +85,32 @@ type content struct {
 	bytes []byte
 }
 
-func blob(h v1.Hash) string { return path.Join("blobs", h.Algorithm, h.Hex) }
-
 func contentsOf(image v1.Image, names images.Image) ([]content, error) {
-	blobs, docker, err := blobsOf(image)
-	if err != nil {
+	docker := tarball.Descriptor{RepoTags: []string{names.Reference, names.Content}}
+	manifest, noManifest := image.RawManifest()
+	index, noIndex := indexOf(image, docker.RepoTags)
+	config, noConfig := partial.ConfigLayer(image)
+	layers, noLayers := image.Layers()
+	if err := errors.Join(noManifest, noIndex, noConfig, noLayers); err != nil {
 		return nil, err
 	}
-	docker.RepoTags = []string{names.Reference, names.Content}
-	index, err := indexOf(image, docker.RepoTags)
-	if err != nil {
-		return nil, err
-	}
-	indexJSON, err := json.Marshal(index)
-	if err != nil {
-		return nil, err
-	}
-	manifestJSON, err := json.Marshal([]dockerManifest{docker})
-	if err != nil {
-		return nil, err
-	}
-	return append([]content{
-		{"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"index.json", indexJSON}, {"manifest.json", manifestJSON},
-	}, blobs...), nil
-}
-
-type dockerManifest struct {
-	Config   string
-	RepoTags []string
-	Layers   []string
-}
-
-func blobsOf(image v1.Image) (all []content, docker dockerManifest, err error) {
-	id, err := image.ConfigName()
-	if err != nil {
-		return nil, docker, err
-	}
-	config, err := image.RawConfigFile()
-	if err != nil {
-		return nil, docker, err
-	}
-	digest, err := image.Digest()
-	if err != nil {
-		return nil, docker, err
-	}
-	manifest, err := image.RawManifest()
-	if err != nil {
-		return nil, docker, err
-	}
-	docker.Config, all = blob(id), []content{{blob(digest), manifest}, {blob(id), config}}
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, docker, err
-	}
-	for _, l := range layers {
+	blobs := []content{{blob(names.Digest), manifest}}
+	for _, l := range append([]v1.Layer{config}, layers...) {
 		c, err := compressed(l)
 		if err != nil {
-			return nil, docker, err
+			return nil, err
 		}
-		docker.Layers, all = append(docker.Layers, c.name), append(all, c)
+		blobs = append(blobs, c)
+		docker.Layers = append(docker.Layers, c.name)
 	}
-	return all, docker, nil
+	docker.Config, docker.Layers = docker.Layers[0], docker.Layers[1:]
+	manifestJSON, err := json.Marshal(tarball.Manifest{docker})
+	return append([]content{
+		{"oci-layout", []byte(`{"imageLayoutVersion":"1.0.0"}`)}, {"index.json", index}, {"manifest.json", manifestJSON},
+	}, blobs...), err
 }
+
+func blob(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }
 
 func compressed(l v1.Layer) (c content, err error) {
 	digest, err := l.Digest()
@@ -154,29 +122,23 @@ func compressed(l v1.Layer) (c content, err error) {
 		return c, err
 	}
 	defer r.Close()
-	c.name = blob(digest)
+	c.name = blob(digest.String())
 	c.bytes, err = io.ReadAll(r)
 	return c, err
 }
 
 // indexOf names the one manifest once for each reference.
-func indexOf(image v1.Image, references []string) (*v1.IndexManifest, error) {
-	manifest, err := partial.Descriptor(image)
-	if err != nil {
-		return nil, err
-	}
+func indexOf(image v1.Image, references []string) ([]byte, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
 		return nil, err
 	}
-	index := &v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, r := range references {
-		named := *manifest
-		named.Platform = &v1.Platform{OS: config.OS, Architecture: config.Architecture}
-		named.Annotations = map[string]string{containerdName: images.Registry + r, ociName: images.Registry + r}
-		index.Manifests = append(index.Manifests, named)
+		names := map[string]string{containerdName: images.Registry + r, ociName: images.Registry + r}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: config.Platform(), Annotations: names}})
 	}
-	return index, nil
+	return index.RawManifest()
 }
 
 // MaxBytes of an archive. It is copied into every node of every cluster, and the programs are small on purpose: one that
