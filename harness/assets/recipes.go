@@ -20,80 +20,47 @@ var recipeFiles embed.FS
 // versionSuffix tells a kube-apiserver built here from others.
 const versionSuffix = "+kmsharness"
 
-var (
-	kubernetesVersion = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes (v(\d+)\.(\d+)\.\d+)$`)
-	sampleVersion     = regexp.MustCompile(`(?m)^\tk8s\.io/sample-apiserver (v\d+\.\d+\.\d+)$`)
-	coreDNSVersion    = regexp.MustCompile(`(?m)^require github\.com/coredns/coredns (v\d+\.\d+\.\d+)$`)
-)
-
 // loadRecipe is the one for the control plane of the local backend.
 func loadRecipe() (recipe, error) {
-	r, err := kubernetesRecipe()
-	r.name, r.what, r.takes = "controlplane", "etcd and kube-apiserver", "about 5 minutes on 2 cores, 3 GB of memory"
-	r.packages = []string{"./etcd", "./kube-apiserver"}
-	return r, err
+	return kubernetesRecipe(recipe{name: "controlplane", what: "etcd and kube-apiserver", takes: "about 5 minutes on 2 cores, 3 GB of memory",
+		packages: []string{"./etcd", "./kube-apiserver"}})
 }
 
 // nodeRecipe is the one for a Kubernetes node; it has what loadRecipe has, so that one go command compiles what they share.
 func nodeRecipe() (recipe, error) {
-	r, err := kubernetesRecipe()
-	r.name, r.what, r.takes = "node", "the programs of a node", "about 9 minutes on 2 cores, 3 GB of memory"
-	r.packages = []string{"./etcd", "./kube-apiserver", "go.etcd.io/etcd/etcdctl/v3"}
+	r := recipe{name: "node", what: "the programs of a node", takes: "about 9 minutes on 2 cores, 3 GB of memory",
+		packages: []string{"./etcd", "./kube-apiserver", "go.etcd.io/etcd/etcdctl/v3"}}
 	for _, command := range []string{"kubelet", "kubeadm", "kubectl", "kube-controller-manager", "kube-scheduler", "kube-proxy"} {
 		r.packages = append(r.packages, "k8s.io/kubernetes/cmd/"+command)
 	}
-	return r, err
+	return kubernetesRecipe(r)
 }
 
-func kubernetesRecipe() (recipe, error) {
-	r, err := readModule("recipe/kubernetes")
-	if err != nil {
-		return recipe{}, err
-	}
-	m := kubernetesVersion.FindSubmatch(r.files["go.mod"])
-	if m == nil {
-		return recipe{}, fmt.Errorf("the recipe's go.mod does not require k8s.io/kubernetes")
-	}
-	r.version, r.major, r.minor = string(m[1])+versionSuffix, string(m[2]), string(m[3])
+func kubernetesRecipe(r recipe) (recipe, error) {
+	r, err := r.read("recipe/kubernetes", "k8s.io/kubernetes")
 	const pkg = "k8s.io/component-base/version."
 	for _, value := range []string{"gitVersion=" + r.version, "gitMajor=" + r.major, "gitMinor=" + r.minor, "gitTreeState=clean"} {
 		r.stamp = append(r.stamp, pkg+value)
 	}
-	return r, nil
+	return r, err
 }
 
 // sampleRecipe is the one for Kubernetes' sample of an aggregated API server, of the release of the control plane's
 // kube-apiserver: it shares nearly all packages with that, in the same versions, so that the go command's cache has them.
 func sampleRecipe() (recipe, error) {
-	r, err := readModule("recipe/sampleapiserver")
-	if err != nil {
-		return recipe{}, err
-	}
-	m := sampleVersion.FindSubmatch(r.files["go.mod"])
-	if m == nil {
-		return recipe{}, fmt.Errorf("the recipe's go.mod does not require k8s.io/sample-apiserver")
-	}
-	r.name, r.what, r.takes = "sample-apiserver", "sample-apiserver", "about 1 minute on 2 cores after kube-apiserver, 3 without"
-	r.packages, r.version = []string{"./sample-apiserver"}, string(m[1])+versionSuffix
-	return r, nil
+	return recipe{name: "sample-apiserver", what: "sample-apiserver", takes: "about 1 minute on 2 cores after kube-apiserver, 3 without",
+		packages: []string{"./sample-apiserver"}}.read("recipe/sampleapiserver", "k8s.io/sample-apiserver")
 }
 
 func coreDNSRecipe() (recipe, error) {
-	r, err := readModule("recipe/coredns")
-	if err != nil {
-		return recipe{}, err
-	}
-	m := coreDNSVersion.FindSubmatch(r.files["go.mod"])
-	if m == nil {
-		return recipe{}, fmt.Errorf("the recipe's go.mod does not require github.com/coredns/coredns")
-	}
-	r.name, r.what, r.takes = "coredns", "CoreDNS", "about 2 minutes on 2 cores"
-	r.packages, r.version = []string{"./coredns"}, string(m[1])
-	return r, nil
+	r, err := recipe{name: "coredns", what: "CoreDNS", takes: "about 2 minutes on 2 cores", packages: []string{"./coredns"}}.read("recipe/coredns", "github.com/coredns/coredns")
+	r.version = strings.TrimSuffix(r.version, versionSuffix)
+	return r, err
 }
 
-func readModule(dir string) (recipe, error) {
-	r := recipe{files: map[string][]byte{}}
+// read adds the files of the recipe's module, and the version in which it requires another.
+func (r recipe) read(dir, requires string) (recipe, error) {
+	r.files = map[string][]byte{}
 	err := fs.WalkDir(recipeFiles, dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -102,5 +69,13 @@ func readModule(dir string) (recipe, error) {
 		r.files[strings.TrimSuffix(strings.TrimPrefix(path, dir+"/"), ".txt")] = content
 		return err
 	})
-	return r, err
+	if err != nil {
+		return r, err
+	}
+	m := regexp.MustCompile(`(?m)^(?:\t|require )` + regexp.QuoteMeta(requires) + ` (v(\d+)\.(\d+)\.\d+)$`).FindStringSubmatch(string(r.files["go.mod"]))
+	if m == nil {
+		return r, fmt.Errorf("the recipe's go.mod does not require %s", requires)
+	}
+	r.version, r.major, r.minor = m[1]+versionSuffix, m[2], m[3]
+	return r, nil
 }
