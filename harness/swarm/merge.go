@@ -1,8 +1,10 @@
 package swarm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Merge is the summary of all shards of one run. It is an error if they are not of one run, or if a seed was simulated twice: it
@@ -35,9 +37,8 @@ func (s *Summary) take(o *Summary) {
 	s.VirtualSeconds += o.VirtualSeconds
 	s.WallSeconds = max(s.WallSeconds, o.WallSeconds)
 	s.Hash = s.Hash.And(o.Hash)
-	for _, f := range o.Failed {
-		s.fail(f)
-	}
+	s.Failed = append(s.Failed, o.Failed...)
+	slices.SortFunc(s.Failed, func(a, b Failed) int { return cmp.Compare(a.Seed, b.Seed) })
 	for id, c := range o.Invariants {
 		was := s.Invariants[id]
 		s.Invariants[id] = Count{was.Seeds + c.Seeds, was.Judged + c.Judged, was.Violated + c.Violated}
@@ -46,8 +47,12 @@ func (s *Summary) take(o *Summary) {
 		s.Faults[kind] += seeds
 	}
 	for kind, of := range o.Pairs {
+		if s.Pairs[kind] == nil {
+			s.Pairs[kind] = map[string]Pair{}
+		}
 		for id, p := range of {
-			s.pair(kind, id, p)
+			was := s.Pairs[kind][id]
+			s.Pairs[kind][id] = Pair{was.Seeds + p.Seeds, was.Judged + p.Judged}
 		}
 	}
 }

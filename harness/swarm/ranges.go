@@ -28,9 +28,6 @@ func (r Range) Shard(i, n int64) (part Range, ok bool) {
 	return part, part.From <= part.To
 }
 
-// with is ranges, in order and as few as can be, and one seed more.
-func with(ranges []Range, seed int64) []Range { return joined(append(ranges, Range{seed, seed})) }
-
 // joined puts ranges in order and joins those that touch.
 func joined(ranges []Range) []Range {
 	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Compare(a.From, b.From) })

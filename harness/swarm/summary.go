@@ -1,7 +1,6 @@
 package swarm
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -80,52 +79,25 @@ func NewSummary(wanted Range, settings map[string]string) *Summary {
 
 // Add takes a seed in.
 func (s *Summary) Add(one Seed) {
-	s.Seeds++
-	s.Done = with(s.Done, one.Seed)
-	s.Events += one.Verdict.Events
-	s.VirtualSeconds += one.Verdict.Duration.Seconds()
-	s.Hash = s.Hash.With(one.Seed, one.Hash)
-	kinds := map[string]bool{}
+	own := Summary{Done: []Range{{one.Seed, one.Seed}}, Seeds: 1, Events: one.Verdict.Events, VirtualSeconds: one.Verdict.Duration.Seconds(), Hash: Hash("").With(one.Seed, one.Hash),
+		Invariants: map[string]Count{}, Faults: map[string]int{}, Pairs: map[string]map[string]Pair{}}
 	for _, i := range one.Verdict.Invariants {
-		s.Invariants[i.ID] = s.Invariants[i.ID].with(i)
+		own.Invariants[i.ID] = Count{min(i.Judged, 1), i.Judged, map[bool]int{true: 1}[i.Status == check.Failed]}
 		for kind, judged := range i.During {
-			kinds[kind] = true
-			s.pair(kind, i.ID, Pair{1, judged})
+			own.Faults[kind] = 1
+			if own.Pairs[kind] == nil {
+				own.Pairs[kind] = map[string]Pair{}
+			}
+			own.Pairs[kind][i.ID] = Pair{1, judged}
 		}
 	}
-	for kind := range kinds {
-		s.Faults[kind]++
-	}
 	if one.Result.Status == result.Passed {
-		s.Passed++
-		return
+		own.Passed = 1
+	} else {
+		own.Failed = []Failed{{Seed: one.Seed, Status: one.Result.Status, Violated: violated(one.Result), Scenario: one.File, Dir: one.Result.Dir,
+			Reproduce: one.Result.Reproduce, text: one.Result.Text()}}
 	}
-	s.fail(Failed{Seed: one.Seed, Status: one.Result.Status, Violated: violated(one.Result), Scenario: one.File, Dir: one.Result.Dir,
-		Reproduce: one.Result.Reproduce, text: one.Result.Text()})
-}
-
-func (s *Summary) fail(f Failed) {
-	s.Failed = append(s.Failed, f)
-	slices.SortFunc(s.Failed, func(a, b Failed) int { return cmp.Compare(a.Seed, b.Seed) })
-}
-
-func (s *Summary) pair(kind, invariant string, p Pair) {
-	if s.Pairs[kind] == nil {
-		s.Pairs[kind] = map[string]Pair{}
-	}
-	was := s.Pairs[kind][invariant]
-	s.Pairs[kind][invariant] = Pair{was.Seeds + p.Seeds, was.Judged + p.Judged}
-}
-
-func (c Count) with(r check.Result) Count {
-	c.Judged += r.Judged
-	if r.Judged > 0 {
-		c.Seeds++
-	}
-	if r.Status == check.Failed {
-		c.Violated++
-	}
-	return c
+	s.take(&own)
 }
 
 // violated are the ids of what failed, each once.

@@ -10,39 +10,27 @@ import (
 
 // topology makes the control plane smaller, and everything as it is by default.
 func (m minimizer) topology(s *scenario.Scenario) *scenario.Scenario {
-	for _, simpler := range []func(*scenario.Scenario) []*scenario.Scenario{fewerAggregators, fewerPlugins, fewerNodes, standard} {
-		s = First(s, simpler(s), m.fails)
+	for n := 1; n < s.Topology.Aggregators; n++ {
+		if fewer := changed(s, func(s *scenario.Scenario) { s.Topology.Aggregators = n }); m.fails(fewer) {
+			s = fewer
+		}
 	}
-	return s
+	if len(s.Topology.KeyIDs) != 1 {
+		s = First(s, []*scenario.Scenario{changed(s, func(s *scenario.Scenario) { s.Topology.KeyIDs = []string{scenario.DefaultKeyID} })}, m.fails)
+	}
+	s = First(s, fewerNodes(s), m.fails)
+	if s.Contract == scenario.ContractConditions && s.Operator == scenario.Operators()[0] {
+		return s
+	}
+	return First(s, []*scenario.Scenario{changed(s, func(s *scenario.Scenario) {
+		s.Contract, s.Operator = scenario.ContractConditions, scenario.Operators()[0]
+	})}, m.fails)
 }
 
 func changed(s *scenario.Scenario, change func(*scenario.Scenario)) *scenario.Scenario {
 	out := *s
 	change(&out)
 	return &out
-}
-
-func fewerAggregators(s *scenario.Scenario) (out []*scenario.Scenario) {
-	for n := 1; n < s.Topology.Aggregators; n++ {
-		out = append(out, changed(s, func(s *scenario.Scenario) { s.Topology.Aggregators = n }))
-	}
-	return out
-}
-
-func fewerPlugins(s *scenario.Scenario) []*scenario.Scenario {
-	if len(s.Topology.KeyIDs) == 1 {
-		return nil
-	}
-	return []*scenario.Scenario{changed(s, func(s *scenario.Scenario) { s.Topology.KeyIDs = []string{scenario.DefaultKeyID} })}
-}
-
-func standard(s *scenario.Scenario) []*scenario.Scenario {
-	if s.Contract == scenario.ContractConditions && s.Operator == scenario.Operators()[0] {
-		return nil
-	}
-	return []*scenario.Scenario{changed(s, func(s *scenario.Scenario) {
-		s.Contract, s.Operator = scenario.ContractConditions, scenario.Operators()[0]
-	})}
 }
 
 // fewerNodes keeps the nodes that something happens to, under the first names.
