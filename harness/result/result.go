@@ -133,11 +133,16 @@ type Failure struct {
 // Code names what failed as exactly as possible: INVARIANT/rule.
 func (f Failure) Code() string { return check.Code(f.ID, f.Rule) }
 
-func (f Failure) String() string {
-	line := f.Code()
-	if !f.At.IsZero() {
-		line += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000"))
+// When is since the beginning and by the clock; empty if it has no instant.
+func (f Failure) When() string {
+	if f.At.IsZero() {
+		return ""
 	}
+	return fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
+}
+
+func (f Failure) String() string {
+	line := f.Code() + f.When()
 	if f.Where != "" {
 		line += " " + f.Where
 	}

@@ -51,10 +51,7 @@ func (r Result) failure(b *strings.Builder, f Failure) {
 	if f.Where != "" {
 		head += " " + f.Where
 	}
-	if !f.At.IsZero() {
-		head += fmt.Sprintf(" at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
-	}
-	fmt.Fprintf(b, "%s\n      seen:    %s\n", head, Indent(f.Seen))
+	fmt.Fprintf(b, "%s%s\n      seen:    %s\n", head, f.When(), Indent(f.Seen))
 	if f.Because != "" { // folded: what is allowed is in verdict.txt
 		fmt.Fprintf(b, "      because: %s\n", f.Because)
 	} else if f.Allowed != "" {

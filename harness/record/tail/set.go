@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // Set follows many files from one goroutine. It is safe for concurrent use.
@@ -89,18 +91,14 @@ const (
 
 // finish polls until every line that is being written has its end, or nobody seems to write it any more.
 func (s *Set) finish() error {
-	err := s.Poll()
-	over := time.NewTimer(finishWithin)
-	defer over.Stop()
-	tick := time.NewTicker(finishPoll)
-	defer tick.Stop()
-	for err == nil && s.unfinished() {
-		select {
-		case <-tick.C:
-			err = s.Poll()
-		case <-over.C:
-			return nil
-		}
+	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
+	defer cancel()
+	err := poll.Until(ctx, finishPoll, func() (bool, error) {
+		err := s.Poll()
+		return !s.unfinished(), err
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func (b *builder) addBands() {
 }
 
 func lineOf(row rowKind, line int) place {
-	p := inScenario(row)
+	p := place{row: row}
 	if line > 0 {
 		p.of = fmt.Sprint(line + 1)
 	}
@@ -178,7 +178,7 @@ func (b *builder) struck(s step, nodes []string) (out []place) {
 	for _, node := range of {
 		for _, x := range b.shares {
 			if !own || x.name == b.events[s.event].APIServer {
-				out = append(out, place{lane: laneNode, node: node, api: x.name})
+				out = append(out, place{node: node, api: x.name, row: rowNode})
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (b *builder) struck(s step, nodes []string) (out []place) {
 func (b *builder) nodeNames() []string {
 	var all []string
 	for _, p := range b.lanes.all {
-		if p.lane == laneNode && !slices.Contains(all, p.node) {
+		if p.lane() == laneNode && !slices.Contains(all, p.node) {
 			all = append(all, p.node)
 		}
 	}

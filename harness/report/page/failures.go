@@ -1,7 +1,6 @@
 package page
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -11,8 +10,8 @@ import (
 // Failure is one thing that was not as it should be, in words.
 type Failure struct {
 	result.Failure
-	When, Excused string
-	Mark          int // in the timeline; -1 for none
+	Excused string
+	Mark    int // in the timeline; -1 for none
 }
 
 // Failures are those of the result, and what a scenario excuses.
@@ -38,9 +37,6 @@ func (r Run) Failures() []Failure {
 func (r Run) failure(f result.Failure) Failure {
 	out := Failure{Failure: f, Mark: r.markOf(f)}
 	out.Seen, out.Allowed, out.Because = safe(f.Seen), safe(f.Allowed), safe(f.Because)
-	if !f.At.IsZero() {
-		out.When = fmt.Sprintf("at +%.3fs (%s)", f.Offset.Seconds(), f.At.UTC().Format("15:04:05.000Z"))
-	}
 	return out
 }
 

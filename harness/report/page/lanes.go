@@ -17,15 +17,16 @@ const (
 	laneData
 )
 
-// place is one row: its lane, the node of a node's lane, the further API server that it is about, what it shows, and of which plugin,
-// link or process.
+// place is one row: the node of a node's lane, the further API server that it is about, what it shows, and of which plugin, link or
+// process.
 type place struct {
-	lane lane
 	node string
 	api  string // empty: kube-apiserver, or what all share
 	row  rowKind
 	of   string
 }
+
+func (p place) lane() lane { return rowTexts[p.row].lane }
 
 // rowKind orders the rows of a lane.
 type rowKind int
@@ -78,7 +79,7 @@ func (l *lanes) need(p place) {
 // number orders the rows: scenario, rollups, nodes by name, network, data; those of further API servers behind kube-apiserver's.
 func (l *lanes) number() {
 	slices.SortFunc(l.all, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.lane, b.lane), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row, b.row), natural(a.of, b.of))
+		return cmp.Or(cmp.Compare(a.lane(), b.lane()), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row, b.row), natural(a.of, b.of))
 	})
 	for i, p := range l.all {
 		l.rows[p] = i
@@ -95,7 +96,7 @@ const digits = "0123456789"
 
 // group is the lane of a row: its ID and title.
 func (p place) group() Group {
-	g, shared := sharedGroups[p.lane]
+	g, shared := sharedGroups[p.lane()]
 	if !shared {
 		g = Group{ID: "node/" + p.node, Title: p.node}
 	}
@@ -118,40 +119,41 @@ func (p place) title() (title, help string) {
 	return strings.ReplaceAll(t.title, "%", p.of), t.help
 }
 
-// rowTexts are the title and the help of each row. A row that is beside the point matters only when something happens in it.
+// rowTexts are the lane, the title and the help of each row. A row that is beside the point matters only when something happens in it.
 var rowTexts = map[rowKind]struct {
+	lane        lane
 	title, help string
 	beside      bool
 }{
-	rowPhases:           {"phases", "The parts of the run. Before and after the steps everything must be well.", false},
-	rowSteps:            {"steps, faults", "What the scenario did, and for how long it was in force.", false},
-	rowExpected:         {"expected", "The outlined box is the time that was allowed, the filled part what it took.", false},
-	rowViolated:         {"violated", "Where something was not as it should be, and the window in which the right thing was due.", false},
-	rowHarness:          {"harness", "What the harness noted.", true},
-	rowDegraded:         {"Degraded", "KMSPluginsDegraded on the operator CR.", false},
-	rowAvailable:        {"Available", "KMSPluginsAvailable on the operator CR.", false},
-	rowProgressing:      {"Progressing", "KMSPluginsProgressing on the operator CR.", false},
-	rowClusterOperator:  {"CO %", "The condition of the ClusterOperator.", false},
-	rowAggregator:       {"aggregator %", "The process of the aggregator.", true},
-	rowAggregatorWrites: {"its requests", "API requests of the aggregator; writes are tall.", true},
-	rowOperator:         {"operator", "The process of the operator of the API server.", true},
-	rowForeign:          {"other changes", "Changes of the watched objects by others.", true},
-	rowAnswers:          {"plugin % says", "What the plugin answered to Status, from its own journal.", false},
-	rowReport:           {"report %", "What the operator CR says of this plugin.", false},
-	rowWrites:           {"writes", "Requests of this node's reporter, from the API server's audit log.", false},
-	rowAPIServer:        {"API server", "The node's API server, and requests of others to it.", true},
-	rowPlugin:           {"plugin %", "The process of the plugin.", true},
-	rowReporter:         {"reporter", "The process of the reporter.", true},
-	rowNode:             {"node", "The node as a whole, or the API server's pod.", false},
-	rowEnvelopeCalls:    {"en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal.", true},
-	rowMetrics:          {"metrics", "What the reporter's metrics said.", true},
-	rowContainers:       {"containers", "What the container engine told.", false},
-	rowLoadBalancer:     {"load balancer", "The process of the load balancer.", true},
-	rowLink:             {"%", "A network link.", false},
-	rowEtcd:             {"etcd", "The process of etcd.", true},
-	rowRemoteKMS:        {"remote KMS", "The process of the remote KMS.", true},
-	rowHops:             {"hops", "Envelope operations as API server and remote KMS saw them.", true},
-	rowObjects:          {"objects", "Secrets that were written, read back and looked at in etcd.", false},
+	rowPhases:           {laneScenario, "phases", "The parts of the run. Before and after the steps everything must be well.", false},
+	rowSteps:            {laneScenario, "steps, faults", "What the scenario did, and for how long it was in force.", false},
+	rowExpected:         {laneScenario, "expected", "The outlined box is the time that was allowed, the filled part what it took.", false},
+	rowViolated:         {laneScenario, "violated", "Where something was not as it should be, and the window in which the right thing was due.", false},
+	rowHarness:          {laneScenario, "harness", "What the harness noted.", true},
+	rowDegraded:         {laneRollups, "Degraded", "KMSPluginsDegraded on the operator CR.", false},
+	rowAvailable:        {laneRollups, "Available", "KMSPluginsAvailable on the operator CR.", false},
+	rowProgressing:      {laneRollups, "Progressing", "KMSPluginsProgressing on the operator CR.", false},
+	rowClusterOperator:  {laneRollups, "CO %", "The condition of the ClusterOperator.", false},
+	rowAggregator:       {laneRollups, "aggregator %", "The process of the aggregator.", true},
+	rowAggregatorWrites: {laneRollups, "its requests", "API requests of the aggregator; writes are tall.", true},
+	rowOperator:         {laneRollups, "operator", "The process of the operator of the API server.", true},
+	rowForeign:          {laneRollups, "other changes", "Changes of the watched objects by others.", true},
+	rowAnswers:          {laneNode, "plugin % says", "What the plugin answered to Status, from its own journal.", false},
+	rowReport:           {laneNode, "report %", "What the operator CR says of this plugin.", false},
+	rowWrites:           {laneNode, "writes", "Requests of this node's reporter, from the API server's audit log.", false},
+	rowAPIServer:        {laneNode, "API server", "The node's API server, and requests of others to it.", true},
+	rowPlugin:           {laneNode, "plugin %", "The process of the plugin.", true},
+	rowReporter:         {laneNode, "reporter", "The process of the reporter.", true},
+	rowNode:             {laneNode, "node", "The node as a whole, or the API server's pod.", false},
+	rowEnvelopeCalls:    {laneNode, "en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal.", true},
+	rowMetrics:          {laneNode, "metrics", "What the reporter's metrics said.", true},
+	rowContainers:       {laneNode, "containers", "What the container engine told.", false},
+	rowLoadBalancer:     {laneNetwork, "load balancer", "The process of the load balancer.", true},
+	rowLink:             {laneNetwork, "%", "A network link.", false},
+	rowEtcd:             {laneNetwork, "etcd", "The process of etcd.", true},
+	rowRemoteKMS:        {laneNetwork, "remote KMS", "The process of the remote KMS.", true},
+	rowHops:             {laneData, "hops", "Envelope operations as API server and remote KMS saw them.", true},
+	rowObjects:          {laneData, "objects", "Secrets that were written, read back and looked at in etcd.", false},
 }
 
 // finishLanes makes groups and rows of the lanes that occurred.

@@ -77,7 +77,7 @@ func (b *builder) packMarks() {
 // settleAround adds the marks, numbers the rows, and puts everything into its own.
 func (b *builder) settleAround(v check.Verdict) {
 	b.addMarks(v)
-	b.lanes.need(inScenario(rowViolated))
+	b.lanes.need(place{row: rowViolated})
 	for _, m := range b.out.Marks {
 		b.lanes.need(lineOf(rowViolated, m.line))
 	}
@@ -117,11 +117,11 @@ func (b *builder) markOf(r check.Result, x check.Violation) Mark {
 func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
 	switch id {
 	case "DETECTION", "RECOVERY", "FALSE-HEALTHY", "FALSE-ALARM", "STALE-UNKNOWN", "ABSENCE-IS-NOT-BROKEN":
-		p = place{lane: laneRollups, row: rowDegraded}
+		p = place{row: rowDegraded}
 	case "CADENCE":
-		p = place{lane: laneNode, node: x.Node, row: rowWrites}
+		p = place{node: x.Node, row: rowWrites}
 	case "MONOTONIC", "TRUTHFUL-PROBE":
-		p = place{lane: laneNode, node: x.Node, row: rowReport, of: x.KeyID}
+		p = place{node: x.Node, row: rowReport, of: x.KeyID}
 	}
 	if p != (place{}) {
 		p.api = x.APIServer

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/style"
 )
 
@@ -18,8 +17,8 @@ var assets embed.FS
 
 type Page struct {
 	Runs []Run
-	// Coverage is a line on which invariants judged nothing.
-	Coverage string
+	// Counts is the verdict of all runs on one line, Coverage a line on which invariants judged nothing.
+	Counts, Coverage string
 }
 
 // Write writes the page as one file.
@@ -76,21 +75,6 @@ func (p Page) Title() string {
 		return p.Runs[0].Result.Scenario + " on " + p.Runs[0].Column
 	}
 	return fmt.Sprintf("%d runs on %s", len(p.Runs), strings.Join(p.Columns(), ", "))
-}
-
-// Counts is the verdict of all runs on one line.
-func (p Page) Counts() string {
-	count := map[result.Status]int{}
-	for _, r := range p.Runs {
-		count[r.Result.Status]++
-	}
-	text := fmt.Sprintf("%d failed, %d passed, %d could not run, %d not supported", count[result.Failed], count[result.Passed], count[result.CouldNotRun], count[result.NotSupported])
-	for _, rare := range []result.Status{result.Inconclusive, result.Interrupted, result.NotBegun} {
-		if n := count[rare]; n > 0 {
-			text += fmt.Sprintf(", %d %s", n, rare)
-		}
-	}
-	return text
 }
 
 // Broken are the runs that did not pass, in the order of the matrix.

@@ -53,7 +53,7 @@ func (b *builder) as(s *share) { b.share = s }
 
 // mine puts a place into the lanes of the API server whose events are told. The scenario's and the network's are everybody's.
 func (b *builder) mine(p place) place {
-	if p.lane == laneNode || p.lane == laneRollups || p.lane == laneData {
+	if p.lane() == laneNode || p.lane() == laneRollups || p.lane() == laneData {
 		p.api = b.share.name
 	}
 	return p

@@ -30,7 +30,7 @@ func (b *builder) word(e history.Event, index int) word {
 func (b *builder) words(e history.Event, index int) word {
 	switch {
 	case e.Run != nil:
-		return word{at: inScenario(rowHarness), class: Note, text: fmt.Sprintf("run of %s on %s, seed %d", e.Run.Scenario, e.Run.Backend, e.Run.Seed)}
+		return word{at: place{row: rowHarness}, class: Note, text: fmt.Sprintf("run of %s on %s, seed %d", e.Run.Scenario, e.Run.Backend, e.Run.Seed)}
 	case e.Phase != nil:
 		return b.phase(e, index)
 	case e.Action != nil:
@@ -53,10 +53,8 @@ func (b *builder) words(e history.Event, index int) word {
 	return rare(e)
 }
 
-func inScenario(row rowKind) place { return place{lane: laneScenario, row: row} }
-
 func (b *builder) phase(e history.Event, index int) word {
-	p := inScenario(rowPhases)
+	p := place{row: rowPhases}
 	if e.Phase.Name != history.PhaseEnd {
 		b.set(p, e.At, Quiet, string(e.Phase.Name), index)
 	}
@@ -64,7 +62,7 @@ func (b *builder) phase(e history.Event, index int) word {
 }
 
 func action(a history.Action) word {
-	w := word{at: inScenario(rowSteps), class: Note, text: a.ID + " " + actionText(a) + ": " + a.State}
+	w := word{at: place{row: rowSteps}, class: Note, text: a.ID + " " + actionText(a) + ": " + a.State}
 	if a.State == history.ActionFailed {
 		w.class, w.text = Bad, w.text+": "+a.Error
 	}
@@ -72,7 +70,7 @@ func action(a history.Action) word {
 }
 
 func expectation(x history.Expectation) word {
-	w := word{at: inScenario(rowExpected), class: OK, text: fmt.Sprintf("%s %s after %s of %s: %s", x.ID, "met", short(x.Took), short(x.Bound), x.Text)}
+	w := word{at: place{row: rowExpected}, class: OK, text: fmt.Sprintf("%s %s after %s of %s: %s", x.ID, "met", short(x.Took), short(x.Bound), x.Text)}
 	if !x.OK {
 		w.class, w.text = Bad, fmt.Sprintf("%s NOT met after %s of %s: %s", x.ID, short(x.Took), short(x.Bound), x.Detail)
 	}
@@ -88,7 +86,7 @@ func expected(x history.Expected) word {
 	if !x.KMSActive {
 		text = "KMS is not active: nobody is expected to report"
 	}
-	return word{at: inScenario(rowHarness), class: Note, text: text}
+	return word{at: place{row: rowHarness}, class: Note, text: text}
 }
 
 // short is a duration without needless digits.

@@ -48,7 +48,7 @@ func (b *builder) object(at time.Time, o history.Object, index int) word {
 		all = append(all, b.reports(at, reportsOf(o), index)...)
 	}
 	if len(all) == 0 {
-		return word{at: place{lane: laneRollups, row: rowForeign}, class: Quiet, text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
+		return word{at: place{row: rowForeign}, class: Quiet, text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
 	}
 	var loud, quiet []string
 	first := all[max(slices.IndexFunc(all, func(c change) bool { return c.loud }), 0)]
@@ -111,19 +111,16 @@ func (b *builder) condition(at time.Time, kind string, c *history.Condition, isC
 	return change{at: p, class: class, text: name + " " + c.Status + " " + c.Reason + " " + c.Message, loud: true}
 }
 
+var rowOfCondition = map[string]rowKind{contract.ConditionDegraded: rowDegraded, contract.ConditionAvailable: rowAvailable, contract.ConditionProgressing: rowProgressing}
+
 func placeOfCondition(kind string, isCR bool) place {
-	p := place{lane: laneRollups, row: rowForeign}
-	switch {
-	case !isCR:
-		p.row, p.of = rowClusterOperator, kind
-	case kind == contract.ConditionDegraded:
-		p.row = rowDegraded
-	case kind == contract.ConditionAvailable:
-		p.row = rowAvailable
-	case kind == contract.ConditionProgressing:
-		p.row = rowProgressing
+	if !isCR {
+		return place{row: rowClusterOperator, of: kind}
 	}
-	return p
+	if row, ok := rowOfCondition[kind]; ok {
+		return place{row: row}
+	}
+	return place{row: rowForeign}
 }
 
 // classOfCondition: Available is good when True, the others when False.

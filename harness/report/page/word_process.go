@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 // process is a change of a process, in the row of what it is.
 func (b *builder) process(at time.Time, p history.Process, index int) word {
-	w := word{at: placeOfProcess(p), class: classOfProcess(p.State), text: strings.Join(append(strings.Fields(p.Role+" "+nameOf(p)), p.State), " ")}
+	w := word{at: placeOfProcess(p), class: cmp.Or(classOfProcess[p.State], Off), text: strings.Join(append(strings.Fields(p.Role+" "+nameOf(p)), p.State), " ")}
 	if p.Detail != "" {
 		w.text += ": " + p.Detail
 	}
@@ -29,46 +30,35 @@ func nameOf(p history.Process) string {
 	return name
 }
 
-func placeOfProcess(p history.Process) place {
-	switch p.Role {
-	case history.RolePlugin:
-		return place{lane: laneNode, node: p.Node, row: rowPlugin, of: p.KeyID}
-	case history.RoleReporter:
-		return place{lane: laneNode, node: p.Node, row: rowReporter}
-	case history.RoleAPIServer, history.RoleAggregatedAPIServer:
-		return place{lane: laneNode, node: p.Node, row: rowAPIServer}
-	case history.RoleNode, history.RolePod:
-		return place{lane: laneNode, node: p.Node, row: rowNode}
-	case history.RoleAggregator:
-		return place{lane: laneRollups, row: rowAggregator, of: strings.TrimPrefix(strconv.Itoa(p.Instance), "0")}
-	case history.RoleOperator:
-		return place{lane: laneRollups, row: rowOperator}
-	case history.RoleLoadBalancer:
-		return place{lane: laneNetwork, row: rowLoadBalancer}
-	case history.RoleRemoteKMS:
-		return place{lane: laneNetwork, row: rowRemoteKMS}
-	}
-	return place{lane: laneNetwork, row: rowEtcd, of: p.Node}
+var rowOfRole = map[string]rowKind{
+	history.RolePlugin: rowPlugin, history.RoleReporter: rowReporter, history.RoleAPIServer: rowAPIServer, history.RoleAggregatedAPIServer: rowAPIServer,
+	history.RoleNode: rowNode, history.RolePod: rowNode, history.RoleAggregator: rowAggregator, history.RoleOperator: rowOperator,
+	history.RoleLoadBalancer: rowLoadBalancer, history.RoleRemoteKMS: rowRemoteKMS, history.RoleEtcd: rowEtcd,
 }
 
-func classOfProcess(state string) Class {
-	switch state {
-	case history.ProcessReady, history.ProcessResumed:
-		return OK
-	case history.ProcessStarted, history.ProcessStopping:
-		return Note
-	case history.ProcessPaused, history.ProcessSilenced:
-		return Unknown
-	case history.ProcessExited:
-		return Bad
+func placeOfProcess(p history.Process) place {
+	at := place{row: rowOfRole[p.Role]}
+	switch {
+	case at.lane() == laneNode:
+		at.node, at.of = p.Node, p.KeyID
+	case at.row == rowAggregator:
+		at.of = strings.TrimPrefix(strconv.Itoa(p.Instance), "0")
+	case at.row == rowEtcd:
+		at.of = p.Node
 	}
-	return Off
+	return at
+}
+
+// classOfProcess of what has no class is Off: it was ended.
+var classOfProcess = map[string]Class{
+	history.ProcessReady: OK, history.ProcessResumed: OK, history.ProcessStarted: Note, history.ProcessStopping: Note,
+	history.ProcessPaused: Unknown, history.ProcessSilenced: Unknown, history.ProcessExited: Bad,
 }
 
 // link is a change of a network link. Those that were always well have no row.
 func (b *builder) link(at time.Time, l history.Link, index int) word {
 	name := strings.TrimSpace(l.From + " → " + l.To + " " + l.Node)
-	w := word{at: place{lane: laneNetwork, row: rowLink, of: name}, class: Bad, text: "link " + name + " " + l.State}
+	w := word{at: place{row: rowLink, of: name}, class: Bad, text: "link " + name + " " + l.State}
 	switch l.State {
 	case history.LinkOK:
 		w.class = OK

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ const malformed = "?"
 func reportsOf(o history.Object) map[place]contract.Entry {
 	all := map[place]contract.Entry{}
 	add := func(node string, e contract.Entry) {
-		p := place{lane: laneNode, node: node, row: rowReport, of: e.KeyID}
+		p := place{node: node, row: rowReport, of: e.KeyID}
 		if old, ok := all[p]; !ok || e.LastChecked.After(old.LastChecked) {
 			all[p] = e
 		}
@@ -68,7 +69,7 @@ func (b *builder) report(at time.Time, p place, e contract.Entry, index int) cha
 	b.staleUntil(p, at)
 	before := len(b.out.States)
 	b.seen.fresh[p] = e.LastChecked
-	class, text := classOfReport(e.Status), strings.TrimSpace(string(e.Status)+" "+contract.SafeText(e.Detail, maxText))
+	class, text := cmp.Or(classOfReport[e.Status], Bad), strings.TrimSpace(string(e.Status)+" "+contract.SafeText(e.Detail, maxText))
 	b.set(p, at, class, text, index)
 	return change{at: p, class: class, text: "report of " + p.node + "/" + p.of + ": " + strings.TrimSpace(text+" "+e.KEKID), loud: len(b.out.States) > before}
 }
@@ -84,12 +85,5 @@ func (b *builder) staleUntil(p place, at time.Time) {
 	}
 }
 
-func classOfReport(s contract.Status) Class {
-	switch s {
-	case contract.StatusHealthy:
-		return OK
-	case contract.StatusUnhealthy:
-		return Warn
-	}
-	return Bad
-}
+// classOfReport of what has no class is Bad.
+var classOfReport = map[contract.Status]Class{contract.StatusHealthy: OK, contract.StatusUnhealthy: Warn}

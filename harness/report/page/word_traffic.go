@@ -12,7 +12,7 @@ import (
 
 // call is one line of a plugin's journal.
 func call(c history.Call, deadline time.Duration) word {
-	w := word{at: place{lane: laneNode, node: c.Node, row: rowAnswers, of: c.KeyID}, class: OK}
+	w := word{at: place{node: c.Node, row: rowAnswers, of: c.KeyID}, class: OK}
 	if c.Method != "Status" {
 		w.at.row = rowEnvelopeCalls
 	}
@@ -41,12 +41,12 @@ func call(c history.Call, deadline time.Duration) word {
 
 // request is one line of an audit log, in the lane of whoever made it.
 func request(r history.Request) word {
-	w := word{at: place{lane: laneNode, node: r.APIServer, row: rowAPIServer}, class: Quiet}
+	w := word{at: place{node: r.APIServer, row: rowAPIServer}, class: Quiet}
 	switch node := r.Reporter(); {
 	case node != "":
 		w.at.node, w.at.row = node, rowWrites
 	case r.User == contract.AggregatorIdentity:
-		w.at = place{lane: laneRollups, row: rowAggregatorWrites}
+		w.at = place{row: rowAggregatorWrites}
 	}
 	if isWrite(r.Verb) {
 		w.class = OK
@@ -84,20 +84,20 @@ func rare(e history.Event) word {
 		return container(*e.Container)
 	case e.Envelope != nil:
 		x := e.Envelope
-		return word{at: place{lane: laneData, row: rowHops}, class: okOr(x.OK, Bad), text: fmt.Sprintf("%s: %s uid %s %s %s %s", x.Hop, x.Op, x.UID, x.Node, x.Object, x.Error)}
+		return word{at: place{row: rowHops}, class: okOr(x.OK, Bad), text: fmt.Sprintf("%s: %s uid %s %s %s %s", x.Hop, x.Op, x.UID, x.Node, x.Object, x.Error)}
 	case e.Data != nil:
 		x := e.Data
-		return word{at: place{lane: laneData, row: rowObjects}, class: okOr(x.OK, Bad), text: strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", x.Object, x.Op, x.Provider, x.KEKID, x.Error))}
+		return word{at: place{row: rowObjects}, class: okOr(x.OK, Bad), text: strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", x.Object, x.Op, x.Provider, x.KEKID, x.Error))}
 	case e.Metrics != nil:
 		return metrics(*e.Metrics)
 	case e.Secrecy != nil:
 		return secrecy(*e.Secrecy)
 	case e.End != nil && !e.End.Complete:
-		return word{at: inScenario(rowHarness), class: Bad, text: "the history is incomplete: " + e.End.Problem}
+		return word{at: place{row: rowHarness}, class: Bad, text: "the history is incomplete: " + e.End.Problem}
 	case e.End == nil: // its JSON is shown with it
-		return word{at: inScenario(rowHarness), class: Note, text: string(e.Kind) + ", from " + e.Source}
+		return word{at: place{row: rowHarness}, class: Note, text: string(e.Kind) + ", from " + e.Source}
 	}
-	return word{at: inScenario(rowHarness), class: Note, text: "the history is complete"}
+	return word{at: place{row: rowHarness}, class: Note, text: "the history is complete"}
 }
 
 func okOr(ok bool, other Class) Class {
@@ -108,7 +108,7 @@ func okOr(ok bool, other Class) Class {
 }
 
 func container(c history.Container) word {
-	w := word{at: place{lane: laneNode, node: c.Node, row: rowContainers}, class: Note, text: c.String()}
+	w := word{at: place{node: c.Node, row: rowContainers}, class: Note, text: c.String()}
 	if c.State == history.ContainerExited || c.State == history.ContainerOOM {
 		w.class = Bad
 	}
@@ -116,7 +116,7 @@ func container(c history.Container) word {
 }
 
 func metrics(m history.Metrics) word {
-	w := word{at: place{lane: laneNode, node: m.Node, row: rowMetrics}, class: OK}
+	w := word{at: place{node: m.Node, row: rowMetrics}, class: OK}
 	var all []string
 	for _, p := range m.Plugins {
 		state := "no probe yet"
@@ -135,7 +135,7 @@ func metrics(m history.Metrics) word {
 
 // secrecy is a find of something secret in a log, or how much of it was searched.
 func secrecy(s history.Secrecy) word {
-	w := word{at: inScenario(rowHarness), class: Quiet, text: fmt.Sprintf("%s: %d lines searched for %d values", s.Log, s.Lines, s.Values)}
+	w := word{at: place{row: rowHarness}, class: Quiet, text: fmt.Sprintf("%s: %d lines searched for %d values", s.Log, s.Lines, s.Values)}
 	if s.Form != "" {
 		w.class, w.text = Bad, fmt.Sprintf("%s holds the %s of %s as %s", s.Log, s.What, s.Object, s.Form)
 	}

@@ -115,7 +115,7 @@ func TestFoldersBecomeColumns(t *testing.T) {
 	simulate(t, b, wrong(t), "plugin-hangs")
 	w := write(t, render.Options{Dirs: []string{a, b}, Out: out, JUnit: true})
 	html := read(t, w.Page)
-	for _, want := range []string{">sim " + a + "<", ">sim " + b + "<", "1 failed, 1 passed", "plugin-hangs/history.jsonl"} {
+	for _, want := range []string{">sim " + a + "<", ">sim " + b + "<", "1 passed, 1 failed", "plugin-hangs/history.jsonl"} {
 		if !strings.Contains(html, want) {
 			t.Errorf("no %q in the page", want)
 		}

@@ -83,7 +83,7 @@ func write(o Options, runs []page.Run) (Written, error) {
 	if o.Took > 0 {
 		out.Summary.Took = o.Took
 	}
-	p := page.Page{Runs: runs, Coverage: report.CoverageOf(verdicts(runs))}
+	p := page.Page{Runs: runs, Counts: out.Summary.Counts(), Coverage: report.CoverageOf(verdicts(runs))}
 	out.Coverage = p.Coverage
 	var html bytes.Buffer
 	if err := p.Write(&html); err != nil {
