@@ -4,6 +4,7 @@ package crds
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:generate go run ./copy
+//go:generate ./copy.sh
 
 //go:embed *.crd.yaml own/*.crd.yaml
 var files embed.FS
@@ -36,17 +37,13 @@ func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 	if v != Default && v != TechPreview {
 		return nil, fmt.Errorf("CRD variant %q: expected %s or %s", v, Default, TechPreview)
 	}
-	names, err := fs.Glob(files, "*.crd.yaml")
-	if err != nil {
+	names, err1 := fs.Glob(files, "*.crd.yaml")
+	own, err2 := fs.Glob(files, "own/*.crd.yaml") // this project's
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, fmt.Errorf("list CRDs: %w", err)
 	}
-	own, err := fs.Glob(files, "own/*.crd.yaml") // this project's
-	if err != nil {
-		return nil, fmt.Errorf("list CRDs: %w", err)
-	}
-	names = append(names, own...)
 	var out []*apiextensions.CustomResourceDefinition
-	for _, name := range names {
+	for _, name := range append(names, own...) {
 		if !belongs(name, v) {
 			continue
 		}
