@@ -11,9 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/health"
-	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	template "github.com/kmsharness/kmsharness/internal/command"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -103,10 +101,8 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 	}
 	defer unlock()
 	out := cmd.OutOrStdout()
-	if f.backend == local.Name { // found, downloaded or built once, with progress
-		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
-			return fmt.Errorf("control-plane binaries: %w", err)
-		}
+	if err := ensurePrograms(cmd, f.backend); err != nil {
+		return err
 	}
 	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
 	c, err := f.rounds(cmd.Context(), o)

@@ -51,11 +51,8 @@ Exit codes: 0 the same, 1 different, 2 what cannot be read.`,
 }
 
 func isFile(path string) bool {
-	if path == "-" { // standard input
-		return true
-	}
 	info, err := os.Stat(path)
-	return err == nil && !info.IsDir()
+	return err == nil && !info.IsDir() || path == "-" // standard input
 }
 
 func compareHistories(w io.Writer, a, b string) (same bool, err error) {

@@ -105,11 +105,8 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer unlock()
-	// Found, downloaded or built once, with progress, before several processes look for them at the same time.
-	if name == local.Name {
-		if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(out)}); err != nil {
-			return fmt.Errorf("control-plane binaries: %w", err)
-		}
+	if err := ensurePrograms(cmd, name); err != nil {
+		return err
 	}
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	began := time.Now()
@@ -134,6 +131,17 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	return e2eVerdict(code, suiteErr)
+}
+
+// ensurePrograms finds, downloads or builds them once, with progress, before several processes look for them at the same time.
+func ensurePrograms(cmd *cobra.Command, backend string) error {
+	if backend != local.Name {
+		return nil
+	}
+	if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(cmd.OutOrStdout())}); err != nil {
+		return fmt.Errorf("control-plane binaries: %w", err)
+	}
+	return nil
 }
 
 // sweepAfter also works after Ctrl-C, which is when it is needed.

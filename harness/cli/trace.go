@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -115,11 +116,8 @@ func traceArgs(args []string) (run, uid string, err error) {
 }
 
 func exists(path string) bool {
-	if path == "-" { // standard input
-		return true
-	}
 	_, err := os.Stat(path)
-	return err == nil
+	return err == nil || path == "-" // standard input
 }
 
 // historyOf is the history of a run's folder; a folder of runs must hold exactly one.
@@ -146,17 +144,15 @@ func historyOf(path string) (string, error) {
 	return below[0], nil
 }
 
-func writeOTLP(path string, t *trace.Trace) (err error) {
+func writeOTLP(path string, t *trace.Trace) error {
 	file, err := os.Create(path)
+	if err == nil {
+		err = errors.Join(otlp.Write(file, t), file.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("trace: --otlp-json: %w", err)
 	}
-	defer func() {
-		if closing := file.Close(); err == nil && closing != nil {
-			err = fmt.Errorf("trace: --otlp-json: %w", closing)
-		}
-	}()
-	return otlp.Write(file, t)
+	return nil
 }
 
 func (f *traceFlags) show(w io.Writer, t *trace.Trace, uid string) error {

@@ -6,9 +6,33 @@
 // harness/check judges their content.
 package record
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
 
 // Sink receives what a recorder saw; *history.Log is one.
 type Sink interface {
 	Record(at time.Time, source string, payload any)
+}
+
+// Status is what is observed of the status of an operator CR or a ClusterOperator.
+type Status struct {
+	Conditions       []history.Condition `json:"conditions"`
+	EncryptionStatus encryptionStatus    `json:"encryptionStatus"`
+	OAuthAPIServer   struct {
+		EncryptionStatus encryptionStatus `json:"encryptionStatus"`
+	} `json:"oauthAPIServer"`
+}
+
+type encryptionStatus struct {
+	HealthReports []contract.TypedReport `json:"healthReports"`
+}
+
+// HealthReports are those of kube-apiserver or openshift-apiserver, and those of oauth-apiserver.
+func (s Status) HealthReports() []contract.TypedReport {
+	return slices.Concat(s.EncryptionStatus.HealthReports, s.OAuthAPIServer.EncryptionStatus.HealthReports)
 }

@@ -41,18 +41,14 @@ func (t *Trace) complete(uid string, uids []string) (string, error) {
 }
 
 func (t *Trace) uids() []string {
-	seen := map[string]bool{}
+	var out []string
 	for _, o := range t.Operations {
 		if o.UID != "" {
-			seen[o.UID] = true
+			out = append(out, o.UID)
 		}
 	}
-	out := make([]string, 0, len(seen))
-	for u := range seen {
-		out = append(out, u)
-	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // Story is an object and the operations that it has to do with.
@@ -115,16 +111,9 @@ func (t *Trace) Uncorrelated() []Operation {
 			ops = append(ops, o)
 		}
 	}
-	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(unexplained(b), unexplained(a)) })
-	return ops
-}
-
-func unexplained(o Operation) int {
-	n := 0
-	for _, g := range o.Gaps {
-		if !g.Reason.Explained() {
-			n = 1
-		}
+	most := func(o Operation) int {
+		return slices.MaxFunc(o.Gaps, func(a, b Gap) int { return cmp.Compare(a.unexplained(), b.unexplained()) }).unexplained()
 	}
-	return n
+	slices.SortStableFunc(ops, func(a, b Operation) int { return cmp.Compare(most(b), most(a)) })
+	return ops
 }

@@ -83,11 +83,18 @@ func (p *printer) sealed(o Operation) {
 		return
 	}
 	p.line("└ key %s, of %s", orDash(o.Source), count(len(o.Sealed), "write"))
-	for _, u := range o.Sealed[:min(maxListed, len(o.Sealed))] {
+	list(p, "    ", o.Sealed, func(u Use) {
 		p.line("    %s  +%s  %s %s", u.At.UTC().Format(clock), short(u.At.Sub(o.Began)), orDash(u.Verb), safe(u.Object))
+	})
+}
+
+// list prints the first of all, and how many more there are.
+func list[E any](p *printer, indent string, all []E, print func(E)) {
+	for _, e := range all[:min(maxListed, len(all))] {
+		print(e)
 	}
-	if n := len(o.Sealed) - maxListed; n > 0 {
-		p.line("    and %d more", n)
+	if n := len(all) - maxListed; n > 0 {
+		p.line("%sand %d more", indent, n)
 	}
 }
 

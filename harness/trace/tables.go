@@ -83,7 +83,7 @@ func (t *Trace) PrintUncorrelated(w io.Writer) error {
 		}
 	}
 	kinds := slices.SortedFunc(maps.Keys(byReason), func(a, b Gap) int {
-		return cmp.Or(cmp.Compare(explained(a), explained(b)), cmp.Compare(rank(a.Party), rank(b.Party)), strings.Compare(string(a.Reason), string(b.Reason)))
+		return cmp.Or(cmp.Compare(b.unexplained(), a.unexplained()), cmp.Compare(rank(a.Party), rank(b.Party)), strings.Compare(string(a.Reason), string(b.Reason)))
 	})
 	for _, kind := range kinds {
 		p.reason(t, kind, byReason[kind])
@@ -92,16 +92,9 @@ func (t *Trace) PrintUncorrelated(w io.Writer) error {
 	return p.err
 }
 
-func explained(g Gap) int {
-	if g.Reason.Explained() {
-		return 1
-	}
-	return 0
-}
-
 func (p *printer) reason(t *Trace, kind Gap, ops []Operation) {
 	p.line("%s: %s, %s", kind.Party, kind.Reason, count(len(ops), "operation"))
-	for _, o := range ops[:min(maxListed, len(ops))] {
+	list(p, "  ", ops, func(o Operation) {
 		text := ""
 		for _, g := range o.Gaps {
 			if g.Party == kind.Party && g.Reason == kind.Reason {
@@ -112,10 +105,7 @@ func (p *printer) reason(t *Trace, kind Gap, ops []Operation) {
 			text += "; by its time it is a part of " + by
 		}
 		p.line("  %s  %s %s %s: %s", o.Began.UTC().Format(clock), o.Op, place(o), uidText(o.UID), safe(text))
-	}
-	if n := len(ops) - maxListed; n > 0 {
-		p.line("  and %d more", n)
-	}
+	})
 }
 
 // cached tells of requests that were no envelope operation.
@@ -127,14 +117,8 @@ func (p *printer) cached(t *Trace) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(byWhy)) {
-		requests := byWhy[why]
-		p.line("%s, %s", why, count(len(requests), "request"))
-		for _, r := range requests[:min(maxListed, len(requests))] {
-			p.request(r)
-		}
-		if n := len(requests) - maxListed; n > 0 {
-			p.line("  and %d more", n)
-		}
+		p.line("%s, %s", why, count(len(byWhy[why]), "request"))
+		list(p, "  ", byWhy[why], p.request)
 	}
 }
 

@@ -136,5 +136,7 @@ const (
 	Missing   Reason = "missing"    // nothing explains it
 )
 
-// Explained says whether circumstances account for the gap.
-func (r Reason) Explained() bool { return r != Missing && r != NoUID && r != UIDReused }
+// unexplained is 1 if no circumstances account for the gap, else 0.
+func (g Gap) unexplained() int {
+	return map[Reason]int{Missing: 1, NoUID: 1, UIDReused: 1}[g.Reason]
+}

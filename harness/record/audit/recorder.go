@@ -72,20 +72,7 @@ func (r *Recorder) relayed(request *history.Request) string {
 
 // ReportIn is the node whose report an apply is, if it has nothing but that; else empty.
 func ReportIn(apply []byte) (node string) {
-	type reports struct {
-		HealthReports []contract.TypedReport `json:"healthReports"`
-	}
-	var object struct {
-		Status struct {
-			Conditions []struct {
-				Type string `json:"type"`
-			} `json:"conditions"`
-			EncryptionStatus reports `json:"encryptionStatus"`
-			OAuthAPIServer   struct {
-				EncryptionStatus reports `json:"encryptionStatus"`
-			} `json:"oauthAPIServer"`
-		} `json:"status"`
-	}
+	var object struct{ Status record.Status }
 	if json.Unmarshal(apply, &object) != nil {
 		return ""
 	}
@@ -97,7 +84,7 @@ func ReportIn(apply []byte) (node string) {
 		}
 		nodes = append(nodes, of)
 	}
-	for _, r := range slices.Concat(object.Status.EncryptionStatus.HealthReports, object.Status.OAuthAPIServer.EncryptionStatus.HealthReports) {
+	for _, r := range object.Status.HealthReports() {
 		nodes = append(nodes, r.NodeName)
 	}
 	if nodes = slices.Compact(nodes); len(nodes) != 1 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Convert is the observed part of an operator CR or ClusterOperator. resource is "plural.group".
@@ -23,13 +24,7 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	if resource == contract.HealthResource+"."+contract.HealthGroup {
 		return o, convertHealth(o, u)
 	}
-	var status struct {
-		Conditions       []history.Condition `json:"conditions"`
-		EncryptionStatus encryptionStatus    `json:"encryptionStatus"`
-		OAuthAPIServer   struct {
-			EncryptionStatus encryptionStatus `json:"encryptionStatus"`
-		} `json:"oauthAPIServer"`
-	}
+	var status record.Status
 	raw, err := json.Marshal(u.Object["status"])
 	if err == nil {
 		err = json.Unmarshal(raw, &status)
@@ -37,8 +32,7 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	if err != nil {
 		return nil, fmt.Errorf("status of %s/%s at resourceVersion %s: %w", resource, u.GetName(), u.GetResourceVersion(), err)
 	}
-	o.Conditions = status.Conditions
-	o.HealthReports = append(status.EncryptionStatus.HealthReports, status.OAuthAPIServer.EncryptionStatus.HealthReports...)
+	o.Conditions, o.HealthReports = status.Conditions, status.HealthReports()
 	o.Owners = Owners(u)
 	return o, nil
 }
@@ -54,10 +48,6 @@ func convertHealth(o *history.Object, u *unstructured.Unstructured) error {
 		return fmt.Errorf("status of %s/%s at resourceVersion %s: %w", o.Resource, o.Name, o.ResourceVersion, err)
 	}
 	return nil
-}
-
-type encryptionStatus struct {
-	HealthReports []contract.TypedReport `json:"healthReports"`
 }
 
 // version is a resourceVersion as a number: API servers of one etcd draw them from one counter, which is what makes

@@ -18,15 +18,13 @@ type builder struct {
 	ended  time.Time
 	lanes  lanes
 	open   map[place]int // state that goes on, by row
-	raw    map[int64]int // index in events, by Seq
-	shown  map[int64]int // index in out.Events, by Seq; of a folded event the one that it stands behind
+	index  map[int64]int // in events, and in out.Events before any is folded, by Seq
 	out    Timeline
 }
 
 func newBuilder(events []history.Event) *builder {
 	events, told, owners, shares := sharesOf(events)
-	b := &builder{events: events, told: told, owners: owners, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{},
-		raw: map[int64]int{}, shown: map[int64]int{}}
+	b := &builder{events: events, told: told, owners: owners, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{}, index: map[int64]int{}}
 	if len(events) > 0 {
 		b.began, b.ended = events[0].At, lastInstant(events)
 	}
@@ -63,7 +61,7 @@ func (b *builder) addEvents() {
 		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {
 			x.From = b.ms(began)
 		}
-		b.raw[e.Seq], b.shown[e.Seq] = i, i
+		b.index[e.Seq] = i
 		b.out.Events = append(b.out.Events, x)
 	}
 	b.closeStates()

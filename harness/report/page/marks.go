@@ -15,37 +15,28 @@ const maxShown = 2000
 
 func safe(s string) string { return contract.SafeText(s, maxShown) }
 
-// addWindows makes a window of every expectation: the time that was allowed, and when it was decided.
+// addWindows makes a window of every expectation: the time that was allowed, and when it was decided. One that was not met is marked, too.
 func (b *builder) addWindows() {
 	var lines lines
 	for i, e := range b.events {
-		if e.Expectation == nil {
+		x := e.Expectation
+		if x == nil {
 			continue
 		}
-		from, due := b.windowOf(e)
-		p := b.need(rowExpected, lines.take(from, max(due, b.ms(e.At))))
-		b.out.Windows = append(b.out.Windows, Window{Took: b.ms(e.At), Span: Span{at: p, From: from, To: due, Class: okOr(e.Expectation.OK, Bad),
-			Text: safe(e.Expectation.ID + " " + allowed(*e.Expectation)), Event: i}})
+		began, allowed := e.At.Add(-x.Took), x.Mode+" "+short(x.Bound)+": "+x.Text
+		from, due, took := b.ms(began), b.ms(began.Add(x.Bound)), b.ms(e.At)
+		p := b.need(rowExpected, lines.take(from, max(due, took)))
+		b.out.Windows = append(b.out.Windows, Window{Span{at: p, From: from, To: due, Class: okOr(x.OK, Bad), Text: safe(x.ID + " " + allowed), Event: i}, took})
+		if !x.OK {
+			b.out.Marks = append(b.out.Marks, Mark{At: took, From: from, To: due, Window: true, Target: -1, at: p, Event: i, ID: x.ID, Seen: safe(x.Detail), Allowed: safe(allowed)})
+		}
 	}
 }
 
-// windowOf an expectation is its time as written; it was decided at e.At.
-func (b *builder) windowOf(e history.Event) (from, due float64) {
-	began := e.At.Add(-e.Expectation.Took)
-	return b.ms(began), b.ms(began.Add(e.Expectation.Bound))
-}
-
-func allowed(x history.Expectation) string { return x.Mode + " " + short(x.Bound) + ": " + x.Text }
-
-// addMarks marks what was not as it should be, in the order of time.
+// addMarks marks what else was not as it should be, and puts all marks into the order of time.
 func (b *builder) addMarks(v check.Verdict) {
 	for i, e := range b.events {
-		switch {
-		case e.Expectation != nil && !e.Expectation.OK:
-			from, due := b.windowOf(e)
-			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), From: from, To: due, Window: true, Target: -1, at: b.out.Windows[b.windowAt(i)].at, Event: i,
-				ID: e.Expectation.ID, Seen: safe(e.Expectation.Detail), Allowed: safe(allowed(*e.Expectation))})
-		case e.Action != nil && e.Action.State == history.ActionFailed:
+		if e.Action != nil && e.Action.State == history.ActionFailed {
 			b.out.Marks = append(b.out.Marks, Mark{At: b.ms(e.At), Target: -1, at: b.out.Events[i].at, Event: i, ID: e.Action.ID, Seen: safe(e.Action.Error), Allowed: "the action takes effect"})
 		}
 	}
@@ -92,10 +83,6 @@ func (b *builder) settleAround(v check.Verdict) {
 	b.markDull()
 }
 
-func (b *builder) windowAt(event int) int {
-	return slices.IndexFunc(b.out.Windows, func(w Window) bool { return w.Event == event })
-}
-
 func (b *builder) markOf(r check.Result, x check.Violation) Mark {
 	m := Mark{At: b.ms(x.At), Target: -1, Event: -1, ID: check.Code(r.ID, x.Rule), Where: strings.TrimSuffix(x.Node+"/"+x.KeyID, "/"), Seen: safe(x.Seen), Allowed: safe(x.Allowed)}
 	if r.Status == check.Excused {
@@ -104,7 +91,7 @@ func (b *builder) markOf(r check.Result, x check.Violation) Mark {
 	if !x.To.IsZero() {
 		m.Window, m.From, m.To = true, b.ms(x.From), b.ms(x.To)
 	}
-	if i, ok := b.shown[x.Seq]; ok && x.Seq != 0 {
+	if i, ok := b.index[x.Seq]; ok && x.Seq != 0 {
 		m.Event, m.at = i, b.out.Events[i].at
 	}
 	if p, ok := b.targetOf(r.ID, x); ok {

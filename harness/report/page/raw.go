@@ -18,7 +18,7 @@ func (b *builder) addRaw() {
 	total := 0
 	for i := range b.out.Events {
 		x := &b.out.Events[i]
-		data, err := json.Marshal(b.events[b.raw[x.Seq]])
+		data, err := json.Marshal(b.events[b.index[x.Seq]])
 		if err != nil {
 			continue // it was read from JSON
 		}
