@@ -45,12 +45,8 @@ func InDir(ctx context.Context, dir string) (Binaries, error) {
 func inDir(dir string) (Binaries, error) {
 	b := Binaries{Etcd: filepath.Join(dir, "etcd"), KubeAPIServer: filepath.Join(dir, "kube-apiserver")}
 	for _, path := range []string{b.Etcd, b.KubeAPIServer} {
-		info, err := os.Stat(path)
-		if err != nil {
+		if _, err := exec.LookPath(path); err != nil {
 			return Binaries{}, err
-		}
-		if info.IsDir() || info.Mode()&0o111 == 0 {
-			return Binaries{}, fmt.Errorf("%s is not a program", path)
 		}
 	}
 	return b, nil

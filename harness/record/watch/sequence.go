@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 type Target struct {
@@ -27,7 +28,6 @@ type Sequence struct {
 	mu      sync.Mutex
 	seen    map[Target]state
 	problem error
-	changed chan struct{} // closed and replaced at every step
 }
 
 type state struct {
@@ -38,7 +38,7 @@ type state struct {
 
 // NewSequence records to sink.
 func NewSequence(sink record.Sink) *Sequence {
-	return &Sequence{sink: sink, seen: map[Target]state{}, changed: make(chan struct{})}
+	return &Sequence{sink: sink, seen: map[Target]state{}}
 }
 
 // Present offers a state that a watch or a list delivered at an instant.
@@ -78,8 +78,6 @@ func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time
 	}
 	s.seen[t] = state{v, present, at}
 	s.sink.Record(at, "watch", o)
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // fail keeps the first problem; s.mu is held.
@@ -98,17 +96,9 @@ func (s *Sequence) Problem() error {
 
 // reached waits until a state of t at or after version was recorded.
 func (s *Sequence) reached(ctx context.Context, t Target, version uint64) error {
-	for {
+	return poll.Until(ctx, settlePoll, func() (bool, error) {
 		s.mu.Lock()
-		done, changed := s.seen[t].version >= version, s.changed
-		s.mu.Unlock()
-		if done {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+		defer s.mu.Unlock()
+		return s.seen[t].version >= version, nil
+	})
 }

@@ -28,6 +28,7 @@ const (
 	// settleTimeout bounds the wait for watches to deliver what a final list has shown to exist. They normally do
 	// within milliseconds.
 	settleTimeout = 15 * time.Second
+	settlePoll    = 5 * time.Millisecond
 )
 
 // Watcher follows targets through several API servers at once, so that the loss of one costs nothing.
