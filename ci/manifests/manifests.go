@@ -39,46 +39,12 @@ type Options struct {
 	Suffix string
 }
 
-// operator is what differs from one to the next in the templates.
-type operator struct {
-	Resource        string // of the CR
-	ClusterOperator string
-	TypedRoot       string // the field of status under which the typed reports are
-	TypedParent     string // the field of status that holds encryptionStatus, empty for status itself
-}
-
-func operatorOf(name string) (operator, error) {
-	switch name {
-	case "", "kubeapiserver":
-		return operator{"kubeapiservers", "kube-apiserver", "encryptionStatus", ""}, nil
-	case "openshiftapiserver":
-		return operator{"openshiftapiservers", "openshift-apiserver", "encryptionStatus", ""}, nil
-	case "authentication":
-		return operator{"authentications", "authentication", "oauthAPIServer", "oauthAPIServer"}, nil
-	}
-	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
-}
-
-type values struct {
-	operator
-	Namespace               string
-	PodNamespace            string
-	ReporterGroup           string
-	ReporterIdentityPrefix  string
-	ReporterConditionPrefix string
-	ReporterServiceAccount  string
-	ReporterAccount         string // the user name of the service account
-	NodeNameExtra           string
-	AggregatorIdentity      string
-	MaxEntries              int    // plugins of a node
-	MaxReportBytes          int    // texts of a node's report
-	MaxFieldManagers        int    // owners of a node's entry
-	Health                  string // resource of the EncryptionHealth; empty unless reporters stream
-	HealthGroup             string
-	OperatorName            string
-	ReporterFlows           string
-	EndpointFlows           string
-	Shared                  bool // other programs use the cluster, too
+// operators are what differs from one operator to the next in the templates: the resource of its CR, its ClusterOperator, the field of status under which
+// the typed reports are, and the field of status that holds encryptionStatus, empty for status itself.
+var operators = map[string][4]string{
+	"kubeapiserver":      {"kubeapiservers", "kube-apiserver", "encryptionStatus", ""},
+	"openshiftapiserver": {"openshiftapiservers", "openshift-apiserver", "encryptionStatus", ""},
+	"authentication":     {"authentications", "authentication", "oauthAPIServer", "oauthAPIServer"},
 }
 
 // Objects are the manifests in an order in which they can be created: the namespace comes first.
@@ -134,33 +100,36 @@ func rename(o *unstructured.Unstructured, suffix string) {
 
 // Render is the YAML of one file.
 func Render(name string, o Options) ([]byte, error) {
-	op, err := operatorOf(o.Operator)
-	if err != nil {
-		return nil, err
+	o.Operator, o.Namespace = cmp.Or(o.Operator, "kubeapiserver"), cmp.Or(o.Namespace, Namespace)
+	op, ok := operators[o.Operator]
+	if !ok {
+		return nil, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", o.Operator)
 	}
 	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)
 	}
-	var b bytes.Buffer
-	health := ""
+	health := "" // unless reporters stream
 	if o.Streaming {
 		health = contract.HealthResource
 	}
-	err = t.Execute(&b, values{
-		operator: op, Namespace: cmp.Or(o.Namespace, Namespace), PodNamespace: o.PodNamespace,
-		ReporterGroup:           contract.ReporterGroup,
-		ReporterIdentityPrefix:  contract.ReporterIdentityPrefix,
-		ReporterConditionPrefix: contract.ReporterConditionPrefix,
-		ReporterServiceAccount:  contract.ReporterServiceAccount,
-		ReporterAccount:         contract.ReporterAccount(cmp.Or(o.Namespace, Namespace)),
-		NodeNameExtra:           contract.NodeNameExtra,
-		AggregatorIdentity:      contract.AggregatorIdentity,
-		MaxEntries:              contract.MaxEntries,
-		MaxReportBytes:          contract.MaxReportBytes,
-		MaxFieldManagers:        contract.MaxFieldManagers,
-		Health:                  health, HealthGroup: contract.HealthGroup, OperatorName: cmp.Or(o.Operator, "kubeapiserver"),
-		ReporterFlows: contract.ReporterFlows, EndpointFlows: contract.EndpointFlows, Shared: o.Suffix != "",
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]any{
+		"Resource": op[0], "ClusterOperator": op[1], "TypedRoot": op[2], "TypedParent": op[3],
+		"Namespace": o.Namespace, "PodNamespace": o.PodNamespace,
+		"ReporterGroup":           contract.ReporterGroup,
+		"ReporterIdentityPrefix":  contract.ReporterIdentityPrefix,
+		"ReporterConditionPrefix": contract.ReporterConditionPrefix,
+		"ReporterServiceAccount":  contract.ReporterServiceAccount,
+		"ReporterAccount":         contract.ReporterAccount(o.Namespace), // the user name of the service account
+		"NodeNameExtra":           contract.NodeNameExtra,
+		"AggregatorIdentity":      contract.AggregatorIdentity,
+		"MaxEntries":              contract.MaxEntries,       // plugins of a node
+		"MaxReportBytes":          contract.MaxReportBytes,   // texts of a node's report
+		"MaxFieldManagers":        contract.MaxFieldManagers, // owners of a node's entry
+		"Health":                  health, "HealthGroup": contract.HealthGroup, "OperatorName": o.Operator,
+		"ReporterFlows": contract.ReporterFlows, "EndpointFlows": contract.EndpointFlows,
+		"Shared": o.Suffix != "", // other programs use the cluster, too
 	})
 	if err != nil {
 		return nil, fmt.Errorf("manifest %s: %w", name, err)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -108,13 +107,11 @@ type limits struct {
 }
 
 func hostLimits() (limits, error) {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return limits{}, err
-	}
-	bounding, err := boundingSet(string(status))
-	if err != nil {
-		return limits{}, err
+	var bounding uint64
+	for bit := range capabilities { // one that the kernel does not know is not granted
+		if has, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(bit), 0, 0, 0); err == nil && has == 1 {
+			bounding |= 1 << bit
+		}
 	}
 	score, err := os.ReadFile("/proc/self/oom_score_adj")
 	if err != nil {
@@ -122,15 +119,6 @@ func hostLimits() (limits, error) {
 	}
 	oom, err := strconv.ParseInt(strings.TrimSpace(string(score)), 10, 64)
 	return limits{bounding: bounding, oomScore: oom, hard: hardLimit}, err
-}
-
-func boundingSet(status string) (uint64, error) {
-	for line := range strings.Lines(status) {
-		if hex, ok := strings.CutPrefix(line, "CapBnd:"); ok {
-			return strconv.ParseUint(strings.TrimSpace(hex), 16, 64)
-		}
-	}
-	return 0, fmt.Errorf("no CapBnd in /proc/self/status")
 }
 
 // capabilities by number, as in linux/capability.h.
