@@ -11,21 +11,23 @@ import (
 )
 
 // Collect reads the results of all scenarios below an output directory, whichever process wrote them.
-func Collect(out string) (Summary, error) {
+func Collect(out string) (s Summary, err error) {
+	_, s.Results, err = collect(out)
+	s.Took = s.Span()
+	return s, err
+}
+
+// collect reads results, each from its folder.
+func collect(out string) (folders []string, results []result.Result, err error) {
 	files, err := filepath.Glob(filepath.Join(out, "*", result.ResultFile))
-	if err != nil {
-		return Summary{}, fmt.Errorf("collect results: %w", err)
-	}
-	var s Summary
 	for _, file := range files {
 		r, err := result.ReadResult(file)
 		if err != nil {
-			return Summary{}, fmt.Errorf("collect results: %w", err)
+			return nil, nil, fmt.Errorf("collect results: %w", err)
 		}
-		s.Results = append(s.Results, r)
+		folders, results = append(folders, filepath.Dir(file)), append(results, r)
 	}
-	s.Took = s.Span()
-	return s, nil
+	return folders, results, err
 }
 
 // Span is from the first beginning to the last end.

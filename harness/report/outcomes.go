@@ -22,30 +22,27 @@ func Outcomes(out string) (map[string]Outcome, error) {
 	if info, err := os.Stat(out); err != nil || !info.IsDir() {
 		return nil, fmt.Errorf("%s: expected the output folder of a run", out)
 	}
-	files, err := filepath.Glob(filepath.Join(out, "*", result.ResultFile))
+	folders, results, err := collect(out)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", out, err)
+		return nil, err
 	}
-	if len(files) == 0 {
+	if len(folders) == 0 {
 		return nil, fmt.Errorf("%s: no scenario has a %s in it, expected the output folder of a run", out, result.ResultFile)
 	}
 	all := map[string]Outcome{}
-	for _, file := range files {
-		r, err := result.ReadResult(file)
-		if err != nil {
-			return nil, err
-		}
+	for i, r := range results {
+		file := filepath.Join(folders[i], result.ResultFile)
 		if r.Scenario == "" || r.Status == "" {
 			return nil, fmt.Errorf("%s: not a result: scenario or status is missing", file)
 		}
 		if _, twice := all[r.Scenario]; twice {
 			return nil, fmt.Errorf("%s: a second result of scenario %s, expected one", file, r.Scenario)
 		}
-		o := Outcome{Status: r.Status}
-		if o.Invariants, err = readInvariants(filepath.Join(filepath.Dir(file), result.VerdictJSON)); err != nil {
+		invariants, err := readInvariants(filepath.Join(folders[i], result.VerdictJSON))
+		if err != nil {
 			return nil, err
 		}
-		all[r.Scenario] = o
+		all[r.Scenario] = Outcome{Status: r.Status, Invariants: invariants}
 	}
 	return all, nil
 }

@@ -17,9 +17,12 @@ type Summary struct {
 
 // Count is how many results have a status.
 func (s Summary) Count(status result.Status) int {
-	n := 0
+	return s.count(func(r result.Result) bool { return r.Status == status })
+}
+
+func (s Summary) count(is func(result.Result) bool) (n int) {
 	for _, r := range s.Results {
-		if r.Status == status {
+		if is(r) {
 			n++
 		}
 	}
@@ -69,12 +72,9 @@ func (s Summary) Counts() string {
 
 // needRoot counts the scenarios that the same backend runs for root: an ordinary runner leaves them out.
 func (s Summary) needRoot() string {
-	n := 0
-	for _, r := range s.Results {
-		if r.Status == result.NotSupported && slices.ContainsFunc(r.Reasons, func(s string) bool { return strings.HasSuffix(s, "needs root") }) {
-			n++
-		}
-	}
+	n := s.count(func(r result.Result) bool {
+		return r.Status == result.NotSupported && slices.ContainsFunc(r.Reasons, func(s string) bool { return strings.HasSuffix(s, "needs root") })
+	})
 	if n == 0 {
 		return ""
 	}
@@ -99,15 +99,8 @@ func (s Summary) nothingJudged() string {
 
 // rarely are the counts that most runs have none of, each behind a comma.
 func (s Summary) rarely() string {
-	again, house := 0, 0
-	for _, r := range s.Results {
-		if r.JudgedAgain {
-			again++
-		}
-		if len(r.House) > 0 {
-			house++
-		}
-	}
+	again := s.count(func(r result.Result) bool { return r.JudgedAgain })
+	house := s.count(func(r result.Result) bool { return len(r.House) > 0 })
 	text := ""
 	for _, x := range []struct {
 		n    int

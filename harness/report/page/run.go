@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -72,13 +73,10 @@ func allSafe(texts []string) (out []string) {
 
 // ID is the address of the run in the page; it is the same on every run.
 func (r Run) ID() string {
-	return strings.Map(func(c rune) rune {
-		if c == '-' || c == '_' || c == '.' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
-			return c
-		}
-		return '_'
-	}, r.Column+"."+r.Result.Scenario)
+	return noAddress.ReplaceAllString(r.Column+"."+r.Result.Scenario, "_")
 }
+
+var noAddress = regexp.MustCompile(`[^-_.0-9A-Za-z]`)
 
 // HasTimeline says whether there is one to draw.
 func (r Run) HasTimeline() bool { return r.Packed != "" }
