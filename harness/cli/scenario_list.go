@@ -47,8 +47,8 @@ func newScenarioListCommand() *cobra.Command {
 }
 
 func listed(paths []string, area string) (all []*scenario.Scenario, err error) {
-	if area != "" && !slices.Contains(scenario.Areas(), area) {
-		return nil, usage("--area %q: expected one of %v", area, scenario.Areas())
+	if err := oneOf("area", area, scenario.Areas()...); area != "" && err != nil {
+		return nil, err
 	}
 	if len(paths) > 0 {
 		all, err = load(paths)

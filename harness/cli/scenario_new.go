@@ -57,10 +57,7 @@ func (d *draft) ask(in *bufio.Reader, out io.Writer) (err error) {
 			return fmt.Errorf("area: %w (or use --area)", err)
 		}
 	}
-	if !slices.Contains(scenario.Areas(), d.area) {
-		return usage("--area %q: expected one of %s", d.area, strings.Join(scenario.Areas(), ", "))
-	}
-	return nil
+	return oneOf("area", d.area, scenario.Areas()...)
 }
 
 func answer(in *bufio.Reader, out io.Writer, question string) (string, error) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,17 +237,12 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.jobs < 1 {
 		return s, usage("--jobs %d: expected at least 1", f.jobs)
 	}
-	if f.ssa != string(store.Real) && f.ssa != string(store.Model) {
-		return s, usage("--ssa %q: expected real or model", f.ssa)
-	}
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
 	}
-	if f.contract != scenario.BothContracts && !slices.Contains(scenario.Contracts(), f.contract) {
-		return s, usage("--contract %q: expected %s or %s", f.contract, strings.Join(scenario.Contracts(), ", "), scenario.BothContracts)
-	}
-	if f.publish != scenario.PublishApply && f.publish != scenario.PublishStream {
-		return s, usage("--publish %q: expected %s or %s", f.publish, scenario.PublishApply, scenario.PublishStream)
+	if err := cmp.Or(oneOf("ssa", f.ssa, string(store.Real), string(store.Model)), oneOf("contract", f.contract, append(scenario.Contracts(), scenario.BothContracts)...),
+		oneOf("publish", f.publish, scenario.PublishApply, scenario.PublishStream)); err != nil {
+		return s, err
 	}
 	timing, err := f.timing()
 	if err != nil {

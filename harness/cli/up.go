@@ -79,8 +79,8 @@ func (f *upFlags) validate() error {
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
 		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
 	}
-	if f.profile != "" && !slices.Contains(profile.Names(), f.profile) {
-		return usage("--profile %q: expected one of %s", f.profile, strings.Join(profile.Names(), ", "))
+	if err := oneOf("profile", f.profile, profile.Names()...); f.profile != "" && err != nil {
+		return err
 	}
 	if f.profile != "" && !f.plugin.IsZero() {
 		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
