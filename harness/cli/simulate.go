@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -152,7 +153,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) 
 	}
 	err := swarm.Run(ctx, o)
 	line.done()
-	all.Took(time.Since(began))
+	all.WallSeconds = time.Since(began).Seconds()
 	if err == nil && f.seed >= 0 {
 		err = printSeed(w, last)
 	}
@@ -292,12 +293,8 @@ func shardOf(all swarm.Range, text string) (swarm.Range, error) {
 	return part, nil
 }
 
-// isTerminal says whether somebody watches.
+// isTerminal reports whether somebody watches.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -47,10 +47,6 @@ type Seed struct {
 
 // Run simulates every seed, until ctx ends. An error is one of the harness, and says nothing of any seed.
 func Run(ctx context.Context, o Options) error {
-	own, err := o.own()
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	seeds := make(chan int64)
@@ -58,9 +54,10 @@ func Run(ctx context.Context, o Options) error {
 	var telling sync.Mutex
 	for range max(o.Jobs, 1) {
 		all.Go(func() {
-			one, end := own.simulate(), func() {}
-			if o.Worker != nil {
-				one, end = o.worker()
+			one, end, err := o.job()
+			if err != nil {
+				cancel(err)
+				return
 			}
 			defer end()
 			for seed := range seeds {
@@ -92,29 +89,23 @@ func Run(ctx context.Context, o Options) error {
 // simulate simulates one seed at a time.
 type simulate func(ctx context.Context, seed int64) (Seed, error)
 
-// own is what the seeds that this process simulates have in common.
-type own struct {
-	Options
-	compiler *view.Compiler
-}
-
-func (o Options) own() (out own, err error) {
-	out.Options = o
-	out.compiler, err = view.NewCompiler()
-	return out, err
-}
-
-func (o own) simulate() simulate {
+// job simulates in this process, or in one of Worker's, until end.
+func (o Options) job() (one simulate, end func(), err error) {
+	if o.Worker != nil {
+		w := &worker{options: o}
+		return w.one, func() { _ = w.end() }, nil // everything that it was asked for has come
+	}
 	var buffer []history.Event
-	return func(ctx context.Context, seed int64) (Seed, error) { return o.one(ctx, seed, &buffer) }
+	compiler, err := view.NewCompiler()
+	return func(ctx context.Context, seed int64) (Seed, error) { return o.one(ctx, seed, compiler, &buffer) }, func() {}, err
 }
 
 // one simulates a seed without leaving anything. If that is to be looked at, the same happens again, with files.
-func (o own) one(ctx context.Context, seed int64, buffer *[]history.Event) (Seed, error) {
+func (o Options) one(ctx context.Context, seed int64, compiler *view.Compiler, buffer *[]history.Event) (Seed, error) {
 	s := o.Plan.Scenario(seed)
 	out := Seed{Seed: seed}
 	x := engine.Execution{Buffer: buffer, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
-		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: o.compiler,
+		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: compiler,
 		Reproduce: o.reproduce(seed)}}
 	sum := sha256.New()
 	x.History = sum

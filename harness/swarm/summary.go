@@ -3,7 +3,6 @@ package swarm
 import (
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -108,6 +107,3 @@ func violated(r result.Result) []string {
 	}
 	return slices.Sorted(maps.Keys(ids))
 }
-
-// Took ends the summary of a run.
-func (s *Summary) Took(d time.Duration) { s.WallSeconds = d.Seconds() }

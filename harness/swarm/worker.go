@@ -19,11 +19,12 @@ import (
 // Serve simulates the seeds that it reads, one after another until there are no more, and writes what came of each. It is what a process of
 // Options.Worker does, between its standard input and output.
 func Serve(ctx context.Context, o Options, seeds io.Reader, done io.Writer) error {
-	own, err := o.own()
+	one, end, err := o.job()
 	if err != nil {
 		return err
 	}
-	one, from, to := own.simulate(), json.NewDecoder(seeds), json.NewEncoder(done)
+	defer end()
+	from, to := json.NewDecoder(seeds), json.NewEncoder(done)
 	for ctx.Err() == nil {
 		var seed int64
 		if err := from.Decode(&seed); errors.Is(err, io.EOF) {
@@ -54,12 +55,6 @@ type worker struct {
 	to      *json.Encoder
 	from    *json.Decoder
 	stderr  bytes.Buffer
-}
-
-// worker simulates in a process, which end ends.
-func (o Options) worker() (one simulate, end func()) {
-	w := &worker{options: o}
-	return w.one, func() { _ = w.end() } // everything that it was asked for has come
 }
 
 func (w *worker) one(ctx context.Context, seed int64) (Seed, error) {
