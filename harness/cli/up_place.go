@@ -117,9 +117,4 @@ func (p upPlace) read() (s upState, ok bool, err error) {
 	return s, true, nil
 }
 
-func (p upPlace) forget() error {
-	if err := os.Remove(p.file("state.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
+func (p upPlace) forget() error { return os.RemoveAll(p.file("state.json")) }

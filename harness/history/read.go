@@ -63,22 +63,11 @@ func ReadFile(path string) ([]Event, error) {
 
 // InTime is the events in the order in which they happened: events itself if that is its order, otherwise a copy.
 func InTime(events []Event) []Event {
-	if inOrder(events) {
+	order := func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) }
+	if slices.IsSortedFunc(events, order) {
 		return events
 	}
-	sorted := slices.Clone(events)
-	slices.SortStableFunc(sorted, func(a, b Event) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) })
-	return sorted
-}
-
-func inOrder(events []Event) bool {
-	for i := 1; i < len(events); i++ {
-		a, b := &events[i-1], &events[i]
-		if cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Seq, b.Seq)) > 0 {
-			return false
-		}
-	}
-	return true
+	return slices.SortedStableFunc(slices.Values(events), order)
 }
 
 func (e Event) validate(first bool) error {

@@ -278,7 +278,7 @@ func (m marker) set(state string) error {
 }
 
 func (m marker) clear() error {
-	if err := os.Remove(m.path); m.path != "" && err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.RemoveAll(m.path); err != nil { // an empty path is none
 		return fmt.Errorf("note that the program is no longer held: %w", err)
 	}
 	return nil
