@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/internal/text"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -44,8 +45,8 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 		return err
 	}
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n", s.Name, s.Area, s.Title)
-	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
-		count(s.Topology.Aggregators, "aggregator"), t.Interval)
+	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", text.Count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
+		text.Count(s.Topology.Aggregators, "aggregator"), t.Interval)
 	before := "Before the steps everything is healthy, or the run ends here."
 	if s.Topology.Start == scenario.StartStopped {
 		before = "Nothing but etcd and the remote KMS runs before the steps."

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 func newScenarioLintCommand() *cobra.Command {
@@ -19,16 +21,8 @@ func newScenarioLintCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s without mistakes\n", count(len(all), "scenario"))
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s without mistakes\n", text.Count(len(all), "scenario"))
 			return err
 		},
 	}
-}
-
-// count is "1 scenario", "2 scenarios".
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -1,6 +1,9 @@
 package history
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // API servers that encrypt (plugin management seed, deployment model). What an event says of none is about kube-apiserver, or about
 // what they all share.
@@ -155,11 +158,7 @@ func sharedByAll(e *Event) bool {
 
 // ownRole: of these roles each API server has processes of its own.
 func ownRole(role string) bool {
-	switch role {
-	case RolePlugin, RoleReporter, RoleAggregator, RolePod, RoleOperator:
-		return true
-	}
-	return false
+	return slices.Contains([]string{RolePlugin, RoleReporter, RoleAggregator, RolePod, RoleOperator}, role)
 }
 
 func plural(resource string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/text"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -28,7 +29,7 @@ func (s Summary) Markdown(coverage string) string {
 	broken := s.broken()
 	fmt.Fprintf(&b, "### %s\n\n", s.markdownTitle())
 	brokenTable(&b, broken)
-	fmt.Fprintf(&b, "**%s** on %s in %s\n", s.Counts(), escape(strings.Join(s.backends(), ", "), maxCell), round(s.Took))
+	fmt.Fprintf(&b, "**%s** on %s in %s\n", s.Counts(), escape(strings.Join(s.backends(), ", "), maxCell), text.Tenths(s.Took))
 	if coverage != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(coverage, maxParagraph))
 	}
@@ -149,7 +150,7 @@ func (s Summary) allTable() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n<details><summary>All %d results</summary>\n\n| area | scenario | on | result | time |\n|---|---|---|---|---|\n", len(s.Results))
 	for _, r := range s.sorted() {
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.StatusText(), round(r.Took))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.StatusText(), text.Tenths(r.Took))
 	}
 	b.WriteString("\n</details>\n")
 	return b.String()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 type Summary struct {
@@ -62,7 +63,7 @@ func (s Summary) ExitCode() int {
 
 // Line is the last line of an invocation.
 func (s Summary) Line() string {
-	return fmt.Sprintf("e2e: %s on %s in %s", s.Counts(), s.backend(), round(s.Took))
+	return fmt.Sprintf("e2e: %s on %s in %s", s.Counts(), s.backend(), text.Tenths(s.Took))
 }
 
 // Counts is how many scenarios came to each status.
@@ -168,9 +169,6 @@ func (s Summary) backend() string {
 	}
 	return "no backend"
 }
-
-// round keeps what a person reads: tenths of a second.
-func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
 // sorted is the results by area and name, as everything shows them.
 func (s Summary) sorted() []result.Result {

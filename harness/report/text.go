@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // WriteText writes what a person reads at the end: a table, each failure in full, and the last line.
@@ -48,7 +49,7 @@ func (s Summary) table(b *strings.Builder) {
 	}
 	fmt.Fprintln(tab, "AREA\tSCENARIO\t"+form("FORM")+"RESULT\tTIME\tJUDGED")
 	for _, r := range s.sorted() {
-		fmt.Fprintf(tab, "%s\t%s\t%s%s\t%s\t%s\n", r.Area, r.Scenario, form(r.Form), r.StatusText(), round(r.Took), judgedText(r))
+		fmt.Fprintf(tab, "%s\t%s\t%s%s\t%s\t%s\n", r.Area, r.Scenario, form(r.Form), r.StatusText(), text.Tenths(r.Took), judgedText(r))
 	}
 	tab.Flush()
 }

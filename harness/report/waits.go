@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/text"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -42,9 +43,9 @@ func (s Summary) WaitsText() string {
 	slices.SortStableFunc(all, func(a, b of) int { return cmp.Compare(b.Took, a.Took) })
 	var longest []string
 	for _, w := range all[:min(len(all), maxWaits)] {
-		longest = append(longest, fmt.Sprintf("%s %v (%s)", contract.SafeText(w.For, maxWaitChars), round(w.Took), w.scenario))
+		longest = append(longest, fmt.Sprintf("%s %v (%s)", contract.SafeText(w.For, maxWaitChars), text.Tenths(w.Took), w.scenario))
 	}
-	text := fmt.Sprintf("waited longest for: %s\npreparation: %v of %v", strings.Join(longest, "; "), round(preparation), round(whole))
+	text := fmt.Sprintf("waited longest for: %s\npreparation: %v of %v", strings.Join(longest, "; "), text.Tenths(preparation), text.Tenths(whole))
 	if measured > 1 {
 		text += fmt.Sprintf(", added up over %d scenarios, which may run side by side", measured)
 	}

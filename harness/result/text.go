@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // Text is what is shown of a scenario that did not pass, or that has notes; the whole verdict is in its directory.
 func (r Result) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.On(), round(r.Took), r.Title)
+	fmt.Fprintf(&b, "%s: %s on %s in %s\n  %s\n", r.Scenario, strings.ToUpper(string(r.Status)), r.On(), text.Tenths(r.Took), r.Title)
 	for _, reason := range r.Reasons {
 		b.WriteString("  " + Indent(reason) + "\n")
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // maxWaits is how many of the longest waits are kept of a scenario, and shown of a run.
@@ -23,8 +24,8 @@ type Wait struct {
 // because its steps can. It is not for virtual time, in which nothing waits.
 func (r *Result) Waited(preparation time.Duration, nodes int, events []history.Event) {
 	r.Preparation = preparation
-	all := append([]Wait{{fmt.Sprintf("preparation of %s", plural(nodes, "node")), preparation}}, waits(events)...)
-	all = slices.DeleteFunc(all, func(w Wait) bool { return round(w.Took) <= 0 })
+	all := append([]Wait{{fmt.Sprintf("preparation of %s", text.Count(nodes, "node")), preparation}}, waits(events)...)
+	all = slices.DeleteFunc(all, func(w Wait) bool { return text.Tenths(w.Took) <= 0 })
 	slices.SortStableFunc(all, func(a, b Wait) int { return cmp.Compare(b.Took, a.Took) })
 	r.Waits = all[:min(len(all), maxWaits)]
 }
@@ -54,12 +55,3 @@ func waits(events []history.Event) []Wait {
 	}
 	return out
 }
-
-func plural(n int, label string) string {
-	if n == 1 {
-		return "1 " + label
-	}
-	return fmt.Sprintf("%d %ss", n, label)
-}
-
-func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }

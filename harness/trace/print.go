@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"text/tabwriter"
-	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // maxListed bounds what is listed below one operation, and of one kind; --json has all.
@@ -42,7 +42,7 @@ func (p *printer) line(format string, args ...any) {
 }
 
 func (p *printer) chain(o Operation) {
-	p.line("%s %s  %s  %s  %s in %s", o.Op, uidText(o.UID), place(o), orDash(o.KEKID), outcome(o), short(o.Took))
+	p.line("%s %s  %s  %s  %s in %s", o.Op, uidText(o.UID), place(o), orDash(o.KEKID), outcome(o), text.Short(o.Took))
 	if o.Object != "" {
 		p.line("│ for %s", safe(o.Object))
 	}
@@ -64,9 +64,9 @@ func (p *printer) hops(o Operation) {
 	for _, h := range o.Hops {
 		took := ""
 		if h.Took > 0 {
-			took = "in " + short(h.Took)
+			took = "in " + text.Short(h.Took)
 		}
-		fmt.Fprintf(table, "├ %s\t+%s\t%s\t%s\t%s\n", h.Began.UTC().Format(clock), short(h.Began.Sub(o.Began)), h.Party, safe(h.Text), took)
+		fmt.Fprintf(table, "├ %s\t+%s\t%s\t%s\t%s\n", h.Began.UTC().Format(clock), text.Short(h.Began.Sub(o.Began)), h.Party, safe(h.Text), took)
 	}
 	if err := table.Flush(); p.err == nil {
 		p.err = err
@@ -82,9 +82,9 @@ func (p *printer) sealed(o Operation) {
 		p.line("└ key %s, of no write in this history", orDash(o.Source))
 		return
 	}
-	p.line("└ key %s, of %s", orDash(o.Source), count(len(o.Sealed), "write"))
+	p.line("└ key %s, of %s", orDash(o.Source), text.Count(len(o.Sealed), "write"))
 	list(p, "    ", o.Sealed, func(u Use) {
-		p.line("    %s  +%s  %s %s", u.At.UTC().Format(clock), short(u.At.Sub(o.Began)), orDash(u.Verb), safe(u.Object))
+		p.line("    %s  +%s  %s %s", u.At.UTC().Format(clock), text.Short(u.At.Sub(o.Began)), orDash(u.Verb), safe(u.Object))
 	})
 }
 
@@ -122,21 +122,3 @@ func uidText(uid string) string {
 func safe(s string) string { return contract.SafeText(s, maxText) }
 
 func orDash(s string) string { return safe(cmp.Or(s, "-")) }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// short is a duration without needless digits.
-func short(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond && d > -10*time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	case d < 10*time.Second:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(100 * time.Millisecond).String()
-}

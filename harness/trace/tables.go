@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // PrintTable prints operations, one to a line, at most limit of them; 0 is all.
@@ -19,7 +21,7 @@ func PrintTable(w io.Writer, ops []Operation, limit int) error {
 		shown = ops[:min(limit, len(ops))]
 	}
 	for _, o := range shown {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", short(o.Took), tookAt(o, Plugin), tookAt(o, RemoteKMS), o.Op, uidText(o.UID), place(o),
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", text.Short(o.Took), tookAt(o, Plugin), tookAt(o, RemoteKMS), o.Op, uidText(o.UID), place(o),
 			orDash(o.KEKID), objectsText(o), o.Began.UTC().Format(clock), outcome(o)+gapsText(o))
 	}
 	if n := len(ops) - len(shown); n > 0 {
@@ -31,7 +33,7 @@ func PrintTable(w io.Writer, ops []Operation, limit int) error {
 func tookAt(o Operation, party string) string {
 	for _, h := range o.Hops {
 		if h.Party == party {
-			return short(h.Took)
+			return text.Short(h.Took)
 		}
 	}
 	return "-"
@@ -39,7 +41,7 @@ func tookAt(o Operation, party string) string {
 
 func objectsText(o Operation) string {
 	if o.Op == Encrypt {
-		return count(len(o.Sealed), "write")
+		return text.Count(len(o.Sealed), "write")
 	}
 	return orDash(o.Object)
 }
@@ -64,7 +66,7 @@ func (t *Trace) PrintSummary(w io.Writer) error {
 		}
 	}
 	_, err := fmt.Fprintf(w, "%s on %s: %s, %d followed through all parties, %d not; %s for %s, %d of them without an envelope operation\n", orDash(t.Scenario), orDash(t.Backend),
-		count(len(t.Operations), "envelope operation"), all, len(partly), count(len(t.Requests), "request"), count(len(t.Objects), "object"), len(t.Cached()))
+		text.Count(len(t.Operations), "envelope operation"), all, len(partly), text.Count(len(t.Requests), "request"), text.Count(len(t.Objects), "object"), len(t.Cached()))
 	return err
 }
 
@@ -93,7 +95,7 @@ func (t *Trace) PrintUncorrelated(w io.Writer) error {
 }
 
 func (p *printer) reason(t *Trace, kind Gap, ops []Operation) {
-	p.line("%s: %s, %s", kind.Party, kind.Reason, count(len(ops), "operation"))
+	p.line("%s: %s, %s", kind.Party, kind.Reason, text.Count(len(ops), "operation"))
 	list(p, "  ", ops, func(o Operation) {
 		text := ""
 		for _, g := range o.Gaps {
@@ -117,20 +119,20 @@ func (p *printer) cached(t *Trace) {
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(byWhy)) {
-		p.line("%s, %s", why, count(len(byWhy[why]), "request"))
+		p.line("%s, %s", why, text.Count(len(byWhy[why]), "request"))
 		list(p, "  ", byWhy[why], p.request)
 	}
 }
 
 func (p *printer) request(r Request) {
-	text := ""
+	keys := ""
 	if r.DEK != "" {
-		text = ", with the key of encrypt " + r.DEK
+		keys = ", with the key of encrypt " + r.DEK
 	}
 	for _, uid := range r.Operations {
-		text += ", decrypt " + uid
+		keys += ", decrypt " + uid
 	}
-	p.line("  %s  %s %s at %s: %d in %s%s", r.Received.UTC().Format(clock), r.Verb, safe(r.Object), safe(r.Node), r.Code, short(r.Took), text)
+	p.line("  %s  %s %s at %s: %d in %s%s", r.Received.UTC().Format(clock), r.Verb, safe(r.Object), safe(r.Node), r.Code, text.Short(r.Took), keys)
 }
 
 // Print prints an object's story.

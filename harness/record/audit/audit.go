@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	authentication "k8s.io/api/authentication/v1"
@@ -133,11 +134,7 @@ func contentType(body json.RawMessage, named bool) string {
 	return ContentTypeMerge
 }
 
-// Writes says whether verb changes something.
+// Writes reports whether a verb changes something.
 func Writes(verb string) bool {
-	switch verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }

@@ -31,17 +31,11 @@ type Line struct {
 // header is klog's: severity, month and day, time of day, thread id, file:line.
 var header = regexp.MustCompile(`^I(\d{4} \d{2}:\d{2}:\d{2}\.\d{6})\s+\d+ envelope\.go:\d+\] (".*)$`)
 
-// messages maps klog messages to operations.
-func messages(text string) (op string, ok bool) {
-	switch text {
-	case "encrypting content using envelope service":
-		return OpEncrypt, true
-	case "decrypting content using envelope service":
-		return OpDecrypt, true
-	case "encrypting content using DEK":
-		return OpUse, true
-	}
-	return "", false
+// operations are those of klog's messages.
+var operations = map[string]string{
+	"encrypting content using envelope service": OpEncrypt,
+	"decrypting content using envelope service": OpDecrypt,
+	"encrypting content using DEK":              OpUse,
 }
 
 // Decode reads one line of the log of the API server on node; ok is false for a line about something else. klog
@@ -56,7 +50,7 @@ func Decode(node string, line string, now time.Time) (l Line, ok bool, err error
 	if err != nil {
 		return Line{}, false, fmt.Errorf("log of API server %s: %w", node, err)
 	}
-	op, ok := messages(fields[""])
+	op, ok := operations[fields[""]]
 	if !ok {
 		return Line{}, false, nil
 	}

@@ -3,6 +3,7 @@ package diverge
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,7 +54,9 @@ func Compare(a, b []history.Event) Result {
 		at time.Duration
 	}
 	var all []parted
-	for _, name := range names(strands) {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(strands[0])), maps.Keys(strands[1]))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		if d, at, differs := part(name, strands[0][name], strands[1][name]); differs {
 			all = append(all, parted{d, at})
 		}
@@ -77,16 +80,6 @@ func identical(a, b history.Event) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
-}
-
-func names(strands [2]map[string][]Saying) (all []string) {
-	for _, side := range strands {
-		for name := range side {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // part finds where a strand parts, and when: at the earlier of what either said next.

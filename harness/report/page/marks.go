@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // maxShown bounds a text of a mark.
@@ -23,7 +24,7 @@ func (b *builder) addWindows() {
 		if x == nil {
 			continue
 		}
-		began, allowed := e.At.Add(-x.Took), x.Mode+" "+short(x.Bound)+": "+x.Text
+		began, allowed := e.At.Add(-x.Took), x.Mode+" "+text.Short(x.Bound)+": "+x.Text
 		from, due, took := b.ms(began), b.ms(began.Add(x.Bound)), b.ms(e.At)
 		p := b.need(rowExpected, lines.take(from, max(due, took)))
 		b.out.Windows = append(b.out.Windows, Window{Span{at: p, From: from, To: due, Class: okOr(x.OK, Bad), Text: safe(x.ID + " " + allowed), Event: i}, took})

@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // Run is one scenario in one column of the matrix.
@@ -91,7 +91,7 @@ func (r Run) Status() Status {
 	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), r.Result.StatusText(), sign}
 }
 
-func (r Run) Took() string { return r.Result.Took.Round(100 * time.Millisecond).String() }
+func (r Run) Took() string { return text.Tenths(r.Result.Took).String() }
 
 // Facts are the numbers of the run on one line.
 func (r Run) Facts() string {

@@ -3,10 +3,10 @@ package page
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // word is one event in words: where it stands, how it looks, what it says.
@@ -70,9 +70,9 @@ func action(a history.Action) word {
 }
 
 func expectation(x history.Expectation) word {
-	w := word{at: place{row: rowExpected}, class: OK, text: fmt.Sprintf("%s %s after %s of %s: %s", x.ID, "met", short(x.Took), short(x.Bound), x.Text)}
+	w := word{at: place{row: rowExpected}, class: OK, text: fmt.Sprintf("%s %s after %s of %s: %s", x.ID, "met", text.Short(x.Took), text.Short(x.Bound), x.Text)}
 	if !x.OK {
-		w.class, w.text = Bad, fmt.Sprintf("%s NOT met after %s of %s: %s", x.ID, short(x.Took), short(x.Bound), x.Detail)
+		w.class, w.text = Bad, fmt.Sprintf("%s NOT met after %s of %s: %s", x.ID, text.Short(x.Took), text.Short(x.Bound), x.Detail)
 	}
 	return w
 }
@@ -87,18 +87,4 @@ func expected(x history.Expected) word {
 		text = "KMS is not active: nobody is expected to report"
 	}
 	return word{at: place{row: rowHarness}, class: Note, text: text}
-}
-
-// short is a duration without needless digits.
-func short(d time.Duration) string {
-	switch {
-	case d < 0:
-		return d.String()
-	case d < 10*time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	case d < 10*time.Second:
-		return d.Round(time.Millisecond).String()
-	default:
-		return d.Round(100 * time.Millisecond).String()
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // process is a change of a process, in the row of what it is.
@@ -63,7 +64,7 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 	case history.LinkOK:
 		w.class = OK
 	case history.LinkSlow, history.LinkSlowHandshake:
-		w.class, w.text = Warn, w.text+" by "+short(l.Delay)
+		w.class, w.text = Warn, w.text+" by "+text.Short(l.Delay)
 	case history.LinkThrottled:
 		w.class, w.text = Warn, w.text+" to "+strconv.Itoa(l.Rate)+" B/s"
 	case history.LinkLossy:

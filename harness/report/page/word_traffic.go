@@ -8,6 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // call is one line of a plugin's journal.
@@ -35,7 +36,7 @@ func call(c history.Call, deadline time.Duration) word {
 		said += ", under " + strings.Join(c.Faults, "+")
 	}
 	w.key = strings.Join([]string{c.Method, string(w.class), said}, "\x00")
-	w.text = fmt.Sprintf("%s/%s %s: %s, in %s", c.Node, c.KeyID, c.Method, said, short(c.Took))
+	w.text = fmt.Sprintf("%s/%s %s: %s, in %s", c.Node, c.KeyID, c.Method, said, text.Short(c.Took))
 	return w
 }
 
