@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -113,4 +114,10 @@ func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error)
 // printer is a progress function that prints lines.
 func printer(w io.Writer) func(string) {
 	return func(line string) { fmt.Fprintln(w, line) }
+}
+
+func printJSON(w io.Writer, value any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(value)
 }

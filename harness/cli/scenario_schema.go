@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,5 @@ func newScenarioSchemaCommand() *cobra.Command {
 }
 
 func printSchema(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(scenario.Schema(fault.Names()))
+	return printJSON(w, scenario.Schema(fault.Names()))
 }

@@ -127,14 +127,6 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-func printJSON(w io.Writer, all *swarm.Summary) error {
-	data, err := all.JSON()
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
-}
-
 // simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
 func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) (*swarm.Summary, error) {
 	ctx := cmd.Context()

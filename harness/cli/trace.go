@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -193,7 +192,5 @@ func (f *traceFlags) print(w io.Writer, x any, text func() error) error {
 	if !f.json {
 		return text()
 	}
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(x)
+	return printJSON(w, x)
 }

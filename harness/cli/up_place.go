@@ -92,11 +92,7 @@ func (p upPlace) take() (*os.File, error) {
 
 // write says that the environment is ready. The file appears as a whole.
 func (p upPlace) write(s upState) error {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err == nil {
-		err = atomicfile.Write(p.file("state.json"), append(data, '\n'), 0o600)
-	}
-	if err != nil {
+	if err := atomicfile.WriteJSON(p.file("state.json"), s, 0o600); err != nil {
 		return fmt.Errorf("write the environment's state: %w", err)
 	}
 	return nil

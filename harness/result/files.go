@@ -1,7 +1,6 @@
 package result
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,11 +32,11 @@ const MaxBytes = 16 << 20
 // Save writes result.json of one scenario into its directory. The file is replaced at once or not at all, so that
 // whoever collects results never reads half of one.
 func (r Result) Save(dir string) error {
-	data, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
+	err := os.MkdirAll(dir, 0o755)
+	if err == nil {
+		err = atomicfile.WriteJSON(filepath.Join(dir, ResultFile), r, 0o644)
 	}
-	if err := Replace(filepath.Join(dir, ResultFile), append(data, '\n')); err != nil {
+	if err != nil {
 		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
 	}
 	return nil

@@ -1,13 +1,13 @@
 package swarm
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/input"
 )
 
@@ -19,23 +19,10 @@ const maxSummaryBytes = 256 << 20
 
 // Save writes summary.json into a directory.
 func (s *Summary) Save(dir string) error {
-	data, err := s.JSON()
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(dir, SummaryFile), data, 0o644); err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, SummaryFile), s, 0o644); err != nil {
 		return fmt.Errorf("save the summary: %w", err)
 	}
 	return nil
-}
-
-// JSON is what Save writes.
-func (s *Summary) JSON() ([]byte, error) {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode the summary: %w", err)
-	}
-	return append(data, '\n'), nil
 }
 
 // Load reads a summary: a file, or summary.json in a directory.

@@ -2,6 +2,7 @@
 package atomicfile
 
 import (
+	"encoding/json"
 	"io/fs"
 	"os"
 )
@@ -13,4 +14,13 @@ func Write(path string, content []byte, mode fs.FileMode) error {
 		return err
 	}
 	return os.Rename(next, path)
+}
+
+// WriteJSON is Write of a value as indented JSON.
+func WriteJSON(path string, value any, mode fs.FileMode) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return Write(path, append(text, '\n'), mode)
 }

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -39,11 +38,7 @@ func run(bin, out string, definitions []images.Definition, stdout io.Writer) err
 		}
 		list = append(list, image)
 	}
-	b, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := atomicfile.Write(filepath.Join(out, images.ListFile), append(b, '\n'), 0o644); err != nil {
+	if err := atomicfile.WriteJSON(filepath.Join(out, images.ListFile), list, 0o644); err != nil {
 		return err
 	}
 	return table(stdout, list)

@@ -10,8 +10,7 @@ import (
 // builder makes a timeline. What it makes has a place first, and a row when all places are known.
 type builder struct {
 	events []history.Event // in time
-	told   []history.Event // the same, each as in its owner's own history
-	owners []*share        // of each event
+	told   []telling       // the same
 	shares []*share        // all, kube-apiserver's first
 	*share                 // of what is told
 	began  time.Time
@@ -23,8 +22,8 @@ type builder struct {
 }
 
 func newBuilder(events []history.Event) *builder {
-	events, told, owners, shares := sharesOf(events)
-	b := &builder{events: events, told: told, owners: owners, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{}, index: map[int64]int{}}
+	events, told, shares := sharesOf(events)
+	b := &builder{events: events, told: told, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{}, index: map[int64]int{}}
 	if len(events) > 0 {
 		b.began, b.ended = events[0].At, lastInstant(events)
 	}
@@ -52,8 +51,9 @@ func (b *builder) ms(t time.Time) float64 {
 
 // addEvents makes an event of each, and the states that they tell of.
 func (b *builder) addEvents() {
-	for i, e := range b.told {
-		b.as(b.owners[i])
+	for i, t := range b.told {
+		e := t.event
+		b.share = t.owner
 		w := b.word(e, i)
 		w.at = b.mine(w.at)
 		b.lanes.need(w.at)

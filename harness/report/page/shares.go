@@ -13,9 +13,15 @@ type share struct {
 	seen objects
 }
 
+// telling is an event as in its owner's own history.
+type telling struct {
+	event history.Event
+	owner *share
+}
+
 // sharesOf finds whose each event is, and what it is in its owner's own history. What several look at is kube-apiserver's, and what is
 // nobody's is left out.
-func sharesOf(events []history.Event) (kept, told []history.Event, owners, all []*share) {
+func sharesOf(events []history.Event) (kept []history.Event, told []telling, all []*share) {
 	head := history.Run{}
 	for _, e := range events {
 		if e.Run != nil {
@@ -26,8 +32,7 @@ func sharesOf(events []history.Event) (kept, told []history.Event, owners, all [
 	for _, f := range head.APIServers {
 		names = append(names, f.Name)
 	}
-	owned := map[int64]*share{}
-	own := map[int64]history.Event{}
+	owned := map[int64]telling{}
 	for _, name := range names {
 		s := &share{name: name, seen: newObjects()}
 		all = append(all, s)
@@ -35,21 +40,18 @@ func sharesOf(events []history.Event) (kept, told []history.Event, owners, all [
 			if e.Run != nil {
 				s.run = *e.Run
 			}
-			if owned[e.Seq] == nil && (name == "" || e.APIServer == "") {
-				owned[e.Seq], own[e.Seq] = s, e
+			if owned[e.Seq].owner == nil && (name == "" || e.APIServer == "") {
+				owned[e.Seq] = telling{e, s}
 			}
 		}
 	}
 	for _, e := range events {
-		if s := owned[e.Seq]; s != nil {
-			kept, told, owners = append(kept, e), append(told, own[e.Seq]), append(owners, s)
+		if t, ok := owned[e.Seq]; ok {
+			kept, told = append(kept, e), append(told, t)
 		}
 	}
-	return kept, told, owners, all
+	return kept, told, all
 }
-
-// as makes b tell what follows as one API server's.
-func (b *builder) as(s *share) { b.share = s }
 
 // mine puts a place into the lanes of the API server whose events are told. The scenario's and the network's are everybody's.
 func (b *builder) mine(p place) place {
@@ -62,7 +64,7 @@ func (b *builder) mine(p place) place {
 // closeShares: a report that nobody renewed had become stale.
 func (b *builder) closeShares(until time.Time) {
 	for _, s := range b.shares {
-		b.as(s)
+		b.share = s
 		for _, p := range s.seen.places() {
 			b.staleUntil(p, until)
 		}
