@@ -71,9 +71,13 @@ func request(e *audit.Event, node string) *history.Request {
 		r.User, r.TokenNode = e.ImpersonatedUser.Username, nodeOf(*e.ImpersonatedUser)
 	}
 	if e.ResponseObject != nil {
-		var object metav1.PartialObjectMetadata
+		var object struct { // PartialObjectMetadata would read managedFields, of every answer
+			Metadata struct {
+				ResourceVersion string `json:"resourceVersion"`
+			} `json:"metadata"`
+		}
 		if json.Unmarshal(e.ResponseObject.Raw, &object) == nil {
-			r.ResourceVersion = object.ResourceVersion
+			r.ResourceVersion = object.Metadata.ResourceVersion
 		}
 	}
 	if r.Code >= 400 || r.Code == 0 {
