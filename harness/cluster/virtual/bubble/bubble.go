@@ -49,10 +49,16 @@ func divert() (restore func()) {
 	return func() { os.Stdout = stdout }
 }
 
+// one lets a process have one bubble at a time: what prepare and divert set is the process's.
+var one sync.Mutex
+
 // Run runs f in virtual time from a seed, in a test or in a program that began with Main, and returns when f and all goroutines that it started
 // have ended: those that only sleep have an hour. A panic of theirs ends the process. The process has one thread meanwhile.
 // A clock that stands still for as long as Stalled ends it too, after what waits was written to stderr.
+// Another waits until it is over.
 func Run(seed uint64, f func()) error {
+	one.Lock()
+	defer one.Unlock()
 	ran := false
 	restore := divert()
 	defer restore()
@@ -73,6 +79,8 @@ func Run(seed uint64, f func()) error {
 // Test is Run for a test, of which f is a part.
 func Test(t *testing.T, seed uint64, f func(t *testing.T)) {
 	t.Helper()
+	one.Lock()
+	defer one.Unlock()
 	t.Run("", func(t *testing.T) { run(t, seed, f) })
 }
 

@@ -37,6 +37,19 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
+// Bubbles that are begun side by side do not share what their seeds decide.
+func TestSideBySide(t *testing.T) {
+	alone := drawn(t, 1)
+	for range 4 {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			if got := drawn(t, 1); got != alone {
+				t.Errorf("%s, alone %s", got, alone)
+			}
+		})
+	}
+}
+
 // TestEnvironment: what a program sets is gone in the next bubble, and what was there is there.
 func TestEnvironment(t *testing.T) {
 	const was, isNew = "KMSHARNESS_BUBBLE_WAS", "KMSHARNESS_BUBBLE_NEW"
