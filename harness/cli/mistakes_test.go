@@ -45,7 +45,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"new from a mistyped name":   {[]string{"scenario", "new", "x", "--title", "X.", "--area", "plugin", "--from", "load-balancer-slo"}, `did you mean "load-balancer-slow"?`},
 		"e2e with half a filter":     {[]string{"e2e", "--labels", "area:plugin &&"}, `--labels "area:plugin &&": column 15: `},
 		"e2e with a mistyped label":  {[]string{"e2e", "--labels", "area:plugn"}, `did you mean "area:plugin"?`},
-		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:3:7: kind is "Scenery", expected "Scenario"`},
+		"run of a broken file":       {[]string{"run", bad}, `plugin-hangs.yaml:3:7: kind is "Scenery", expected Scenario`},
 		"run never":                  {[]string{"run", file, "--repeat", "0"}, "--repeat 0: expected at least 1"},
 		"run for ever, twice":        {[]string{"run", file, "--until-failure", "--repeat", "2"}, "--until-failure and --repeat 2: expected one of them"},
 		"report of nothing":          {[]string{"report"}, "requires at least 1 arg"},

@@ -21,5 +21,9 @@ func newScenarioSchemaCommand() *cobra.Command {
 }
 
 func printSchema(w io.Writer) error {
-	return printJSON(w, scenario.Schema(fault.Names()))
+	s, err := scenario.Schema(fault.Names())
+	if err != nil {
+		return err
+	}
+	return printJSON(w, s)
 }

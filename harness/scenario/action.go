@@ -1,9 +1,13 @@
 package scenario
 
 import (
+	"fmt"
+	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -12,13 +16,12 @@ import (
 // Verb names an action.
 type Verb string
 
-// Action is what a step does to the environment. Each verb has a type of its own, in a file of its own, with all that is known of the
-// verb: its arguments, their rules, its words, what it acts on and what ends its effect.
+// Action is what a step does to the environment: a pointer to a struct, whose tags describe its arguments (shape). Each verb has a type of
+// its own, in a file of its own, with all that is known of the verb: its arguments, their rules, its words, what it acts on and what ends its effect.
 type Action interface {
 	Verb() Verb
 	// Describe is the action as a sentence: "link reporter → apiserver of cp-2: slow (delay 2I)".
 	Describe() string
-	fields() []field
 }
 
 // What an action may have besides.
@@ -49,74 +52,74 @@ type (
 
 // definition is a verb of the file format.
 type definition struct {
-	verb  Verb
-	about string // what it does, in the fewest words, for editors
-	make  func() Action
+	Action        // without arguments
+	about  string // what it does, in the fewest words, for editors
 }
 
 // definitions are all verbs, in the order in which they are shown.
 var definitions = sync.OnceValue(func() []definition {
 	return []definition{
-		{VerbInject, "puts a fault in force on plugins", func() Action { return &Inject{} }},
-		{VerbRelease, "ends faults of plugins", func() Action { return &Release{} }},
-		{VerbRotate, "a new KEK in the remote KMS; each plugin notices with its own lag", func() Action { return &Rotate{} }},
-		{VerbKMS, "changes a KEK, or a node's access to the remote KMS", func() Action { return &KMS{} }},
-		processVerb(VerbStart, "starts what was stopped or killed"),
-		processVerb(VerbStop, "ends processes and waits for them"),
-		processVerb(VerbKill, "kills processes"),
-		processVerb(VerbPause, "lets processes stand still"),
-		processVerb(VerbSilence, "cuts processes off from all other machines, while they go on"),
-		processVerb(VerbResume, "lets them go on"),
-		processVerb(VerbRestart, "ends and starts processes, or kills and starts them"),
-		{VerbLink, "breaks a link of the network, or restores it", func() Action { return &Link{} }},
-		{VerbRefuse, "lets API servers refuse requests of reporters or aggregators", func() Action { return &Refuse{} }},
-		{VerbWatches, "lets the watches of aggregators be late, or ends them", func() Action { return &Watches{} }},
-		{VerbClock, "sets the clock of a node or of the aggregators", func() Action { return &Clock{} }},
-		{VerbCredential, "lets the credential of a reporter expire, or renews it, or changes that of the plugins", func() Action { return &Credential{} }},
-		{VerbNode, "removes, adds or replaces a node", func() Action { return &Node{} }},
-		{VerbEncryption, "changes the cluster's encryption type, or its plugins", func() Action { return &Encryption{} }},
-		{VerbAPIServer, "writes the configuration that the API server operator acts upon", func() Action { return &APIServer{} }},
-		{VerbRollback, "replaces a pod of an API server by one of another revision", func() Action { return &Rollback{} }},
-		{VerbData, "writes secrets, or reads them all back", func() Action { return &Data{} }},
-		{VerbCondition, "sets or deletes somebody else's condition on the operator CR", func() Action { return &Condition{} }},
-		{VerbEntries, "fills the typed list with entries of nodes that do not exist", func() Action { return &Entries{} }},
-		{VerbAttempt, "a request under a reporter's identity", func() Action { return &Attempt{} }},
+		{&Inject{}, "puts a fault in force on plugins"},
+		{&Release{}, "ends faults of plugins"},
+		{&Rotate{}, "a new KEK in the remote KMS; each plugin notices with its own lag"},
+		{&KMS{}, "changes a KEK, or a node's access to the remote KMS"},
+		{&Process{Do: VerbStart}, "starts what was stopped or killed"},
+		{&Process{Do: VerbStop}, "ends processes and waits for them"},
+		{&Process{Do: VerbKill}, "kills processes"},
+		{&Process{Do: VerbPause}, "lets processes stand still"},
+		{&Process{Do: VerbSilence}, "cuts processes off from all other machines, while they go on"},
+		{&Process{Do: VerbResume}, "lets them go on"},
+		{&Process{Do: VerbRestart}, "ends and starts processes, or kills and starts them"},
+		{&Link{}, "breaks a link of the network, or restores it"},
+		{&Refuse{}, "lets API servers refuse requests of reporters or aggregators"},
+		{&Watches{}, "lets the watches of aggregators be late, or ends them"},
+		{&Clock{}, "sets the clock of a node or of the aggregators"},
+		{&Credential{}, "lets the credential of a reporter expire, or renews it, or changes that of the plugins"},
+		{&Node{}, "removes, adds or replaces a node"},
+		{&Encryption{}, "changes the cluster's encryption type, or its plugins"},
+		{&APIServer{}, "writes the configuration that the API server operator acts upon"},
+		{&Rollback{}, "replaces a pod of an API server by one of another revision"},
+		{&Data{}, "writes secrets, or reads them all back"},
+		{&Condition{}, "sets or deletes somebody else's condition on the operator CR"},
+		{&Entries{}, "fills the typed list with entries of nodes that do not exist"},
+		{&Attempt{}, "a request under a reporter's identity"},
 	}
 })
 
 // Verbs are all actions, in the order in which they are shown.
 func Verbs() (verbs []Verb) {
 	for _, d := range definitions() {
-		verbs = append(verbs, d.verb)
+		verbs = append(verbs, d.Verb())
 	}
 	return verbs
 }
 
 // NewAction is an action without arguments; nil if there is no such verb.
 func NewAction(verb Verb) Action {
-	i := slices.IndexFunc(definitions(), func(d definition) bool { return d.verb == verb })
+	i := slices.IndexFunc(definitions(), func(d definition) bool { return d.Verb() == verb })
 	if i < 0 {
 		return nil
 	}
-	return definitions()[i].make()
+	return clone(definitions()[i].Action)
 }
 
 // Selector picks nodes, plugins, processes or links. Empty fields match all.
 type Selector struct {
-	// Node is a name ("cp-2"), "any" (the engine draws one with the run's seed, the same for all steps), or "all"/"".
-	Node string
-	// KeyID picks plugins; empty matches every plugin of the node.
-	KeyID string
 	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, operator, remote-kms, load-balancer; or more than one process:
 	// node, pod.
-	Role string
+	Role string `yaml:"role,omitempty" required:"true" enum:"reporter,plugin,apiserver,pod,node,aggregator,operator,etcd,remote-kms,load-balancer" silence-enum:"reporter,aggregator,node"`
 	// APIServer picks whose plugin or process it is, of those that the topology has; empty is kube-apiserver.
-	APIServer string
+	APIServer string `yaml:"apiServer,omitempty" refers:"apiServer" enum:"kube-apiserver,openshift-apiserver,oauth-apiserver" with:"role=reporter,plugin,apiserver,aggregator,operator,pod"`
+	// Node is a name ("cp-2"), "any" (the engine draws one with the run's seed, the same for all steps), or "all"/"".
+	Node string `yaml:"node,omitempty" refers:"nodes" with:"role=reporter,plugin,apiserver,pod,node"`
+	// KeyID picks plugins; empty matches every plugin of the node.
+	KeyID string `yaml:"keyID,omitempty" refers:"keyID" with:"role=plugin"`
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".
-	Instance string
+	Instance string `yaml:"instance,omitempty" format:"int-or-string" pattern:"^([123]|leader|standby)$" minimum:"1" maximum:"3" with:"role=aggregator"`
 	// From and To pick links: client|aggregator|harness → load-balancer, load-balancer → apiserver,
 	// reporter → apiserver, apiserver → etcd.
-	From, To string
+	From string `yaml:"-"`
+	To   string `yaml:"-"`
 }
 
 // covers reports whether s picks all that o picks.
@@ -132,10 +135,25 @@ func clone(a Action) Action {
 	return c.Interface().(Action)
 }
 
+// actionShape is the shape of an action's arguments.
+func actionShape(a Action) shape { return shapeOf(reflect.TypeOf(a).Elem(), string(a.Verb())) }
+
+// walk visits every argument of an action, which it may change.
+func walk(a Action, visit func(field, reflect.Value)) {
+	actionShape(a).walk(reflect.ValueOf(a).Elem(), visit)
+}
+
 // RenameNodes is the action with other names of the nodes that it names.
 func RenameNodes(a Action, name func(string) string) Action {
 	a = clone(a)
-	renameNodes(a.fields(), name)
+	walk(a, func(f field, v reflect.Value) {
+		switch refers := f.Tag.Get("refers"); {
+		case f.Type == lagType:
+			v.Addr().Interface().(*Lag).rename(name)
+		case refers == "node", refers == "nodes", refers == "newNode":
+			v.SetString(name(v.String()))
+		}
+	})
 	return a
 }
 
@@ -199,27 +217,39 @@ func Target(a Action, nodes []string) string {
 // map[string]string, or what stands in the file where that may be anything. Durations are texts.
 func Params(a Action) map[string]any {
 	out := map[string]any{}
-	for _, f := range a.fields() {
-		if f.target || f.shape != nil && f.kind == kindMapping && f.open == nil {
-			continue
+	walk(a, func(f field, v reflect.Value) {
+		if v.IsValid() && !v.IsZero() && !f.has("target") {
+			out[f.name] = shownParam(v.Interface())
 		}
-		v := f.get()
-		if v == nil && f.required && f.kind == kindInt {
-			v = 0
-		}
-		if v != nil {
-			out[f.name] = v
-		}
-	}
-	if o, ok := a.(interface{ openParams() map[string]any }); ok {
-		for name, v := range o.openParams() {
-			out[name] = v
+	})
+	if i, ok := a.(*Inject); ok {
+		for name, v := range i.Params {
+			out[name] = shownParam(v)
 		}
 	}
 	if len(out) == 0 {
 		return nil
 	}
 	return out
+}
+
+// shownParam is a parameter as a person writes it.
+func shownParam(value any) any {
+	switch v := value.(type) {
+	case Lag:
+		return v.param()
+	case Duration:
+		return v.String()
+	case time.Duration:
+		return v.String()
+	case map[string]time.Duration:
+		texts := map[string]string{}
+		for node, d := range v {
+			texts[node] = d.String()
+		}
+		return texts
+	}
+	return value
 }
 
 // Harm is the kind of fault that an action is, such as link-cut; empty if it does no harm.
@@ -233,16 +263,46 @@ func Harm(a Action) string {
 // Resolve gives the action with every duration resolved. faults knows which parameters of a fault are durations; nil: none but "for".
 func Resolve(a Action, t contract.Timing, faults FaultChecker) (Action, error) {
 	a = clone(a)
-	for _, f := range a.fields() {
-		if f.resolve == nil {
-			continue
+	var failed error
+	walk(a, func(f field, v reflect.Value) {
+		if f.Type != durationType && f.Type != lagType || failed != nil {
+			return
 		}
-		if err := f.resolve(t); err != nil {
-			return nil, wrapName(f.name, err)
+		if err := v.Addr().Interface().(interface{ resolve(contract.Timing) error }).resolve(t); err != nil {
+			failed = fmt.Errorf("%s: %w", f.name, err)
 		}
+	})
+	if i, ok := a.(*Inject); ok && failed == nil {
+		failed = i.resolveParams(t, faults)
 	}
-	if i, ok := a.(*Inject); ok {
-		return i, i.resolveParams(t, faults)
+	if failed != nil {
+		return nil, failed
 	}
 	return a, nil
+}
+
+// parameters are the parameters of an action in the order of their names, in parentheses, but for some.
+func parameters(a Action, but ...string) string {
+	var all []string
+	params := Params(a)
+	for _, name := range slices.Sorted(maps.Keys(params)) {
+		if !slices.Contains(but, name) {
+			all = append(all, fmt.Sprintf("%s %v", name, params[name]))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(all, ", ") + ")"
+}
+
+// ofNode names the node of something that each node has.
+func ofNode(node string) string {
+	switch node {
+	case "", NodeAll:
+		return " of all nodes"
+	case NodeAny:
+		return " of the node that is drawn"
+	}
+	return " of " + node
 }

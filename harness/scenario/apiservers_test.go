@@ -28,7 +28,7 @@ func TestAPIServers(t *testing.T) {
 		"absent":        {both, "  - inject: {plugin: {apiServer: openshift-apiserver}, fault: hang}", `API server "openshift-apiserver" is not in the topology`},
 		"a process":     {both, "  - kill: {role: apiserver, apiServer: oauth-apiserver, node: cp-1}", ""},
 		"a pod":         {both, "  - kill: {role: pod, apiServer: oauth-apiserver, node: cp-1}", ""},
-		"nobody's own":  {both, "  - kill: {role: etcd, apiServer: oauth-apiserver}", "role etcd is no API server's own"},
+		"nobody's own":  {both, "  - kill: {role: etcd, apiServer: oauth-apiserver}", "apiServer with role etcd, expected it with reporter"},
 		"an expression": {both, "  - expect: apiServer[\"oauth-apiserver\"].report[\"cp-1\"][\"1\"].fresh\n    within: 1I", ""},
 		"of no one":     {both, "  - expect: apiServer[\"oauth\"].kmsActive\n    within: 1I", `further API server "oauth" cannot be`},
 		"of no node":    {both, "  - expect: apiServer[\"oauth-apiserver\"].report[\"cp-9\"][\"1\"].fresh\n    within: 1I", `node "cp-9" cannot be`},

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,11 +35,11 @@ func (s *Scenario) does() string {
 	var out []string
 	for _, a := range s.Actions() {
 		out = append(out, string(a.Verb()))
-		for _, f := range a.fields() {
-			if keyword, ok := f.get().(string); ok && (f.keywords != nil || f.name == "fault") {
-				out = append(out, keyword)
+		walk(a, func(f field, v reflect.Value) {
+			if v.Kind() == reflect.String && (f.has("enum") || f.name == "fault") {
+				out = append(out, v.String())
 			}
-		}
+		})
 	}
 	return strings.Join(out, " ")
 }

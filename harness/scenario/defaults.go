@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -19,7 +20,7 @@ const (
 	DefaultKeyID         = "1"
 )
 
-// Bounds of a topology: what one machine can run.
+// Bounds of a topology, as its tags have them: what one machine can run.
 const (
 	MaxControlPlanes = 7
 	MaxAggregators   = 3
@@ -32,53 +33,29 @@ const (
 	ContractHealthReports = history.FormHealthReports
 )
 
-// Contracts and Operators are the values of the fields with these names, the default first.
-func Contracts() []string { return []string{ContractConditions, ContractHealthReports} }
-
-// Operators whose CR can be reported to.
-func Operators() []string { return []string{"kubeapiserver", "openshiftapiserver", "authentication"} }
-
-// defaults are the fields that were left out.
-type defaults struct{ keyIDs, start, lifecycle, contract, operator bool }
-
-// setDefaults fills in the fields that were left out. What was written stays, also if it is wrong.
-func (s *Scenario) setDefaults(missing defaults) {
-	if s.Topology.CRDs == history.CRDsTechPreview {
-		s.Topology.CRDs = ""
+// WithDefaults is s with the defaults in place of what is zero.
+func (s Scenario) WithDefaults() *Scenario {
+	t := &s.Topology
+	t.ControlPlanes = cmp.Or(t.ControlPlanes, DefaultControlPlanes)
+	t.Aggregators = cmp.Or(t.Aggregators, DefaultAggregators)
+	t.Start = cmp.Or(t.Start, StartRunning)
+	t.Lifecycle = cmp.Or(t.Lifecycle, LifecycleDirect)
+	s.Operator = cmp.Or(s.Operator, Operators()[0])
+	if t.CRDs == history.CRDsTechPreview {
+		t.CRDs = ""
 	}
-	if s.Topology.Connectivity == "" {
-		s.Topology.Connectivity, s.Topology.AnyConnectivity = history.ConnectLoopback, true
+	if t.Connectivity == "" {
+		t.Connectivity, t.AnyConnectivity = history.ConnectLoopback, true
 	}
-	if missing.lifecycle {
-		s.Topology.Lifecycle = LifecycleDirect
+	if len(t.KeyIDs) == 0 && !t.ByOperator() {
+		t.KeyIDs = []string{DefaultKeyID}
 	}
-	if missing.keyIDs && !s.Topology.ByOperator() {
-		s.Topology.KeyIDs = []string{DefaultKeyID}
+	if t.APIServers == nil {
+		t.APIServers = APIServers()[:1]
 	}
-	if s.Topology.APIServers == nil { // a list that was written stays, also if it is empty
-		s.Topology.APIServers = APIServers()[:1]
-	}
-	if missing.start {
-		s.Topology.Start = StartRunning
-	}
-	if missing.contract {
+	if s.Contract == "" {
 		s.Contract, s.AnyContract = ContractConditions, true
 	}
-	if missing.operator {
-		s.Operator = Operators()[0]
-	}
-}
-
-// WithDefaults is s with the defaults in place of what is zero, for scenarios written in Go.
-func (s Scenario) WithDefaults() *Scenario {
-	if s.Topology.ControlPlanes == 0 {
-		s.Topology.ControlPlanes = DefaultControlPlanes
-	}
-	if s.Topology.Aggregators == 0 {
-		s.Topology.Aggregators = DefaultAggregators
-	}
-	s.setDefaults(defaults{keyIDs: len(s.Topology.KeyIDs) == 0, start: s.Topology.Start == "", lifecycle: s.Topology.Lifecycle == "",
-		contract: s.Contract == "", operator: s.Operator == ""})
 	return &s
 }
 
@@ -168,24 +145,14 @@ var goneWithItsKey = regexp.MustCompile(`^(reports\.size\(\) == [0-9]+|!\("[^"]*
 // WithLastKey gives the scenario without expectations that the plugin of an old key is gone, and the places of those that differ. OpenShift's operators keep
 // the last old key, with its plugin and its reports, until the next one is migrated.
 func (s *Scenario) WithLastKey() (out *Scenario, changed []string) {
-	copied := *s
-	copied.LastKeyStays = true
-	copied.Steps, changed = rewritten(s.Steps, "steps", func(e Expectation) string {
-		if e.Mode == ModeNever {
-			return e.CEL
+	out, changed = s.rewritten(func(e Expectation) Expectation {
+		if e.Mode != ModeNever {
+			e.CEL = without(e.CEL, goneWithItsKey.MatchString)
 		}
-		var kept []string
-		for _, c := range conjuncts(e.CEL) {
-			if !goneWithItsKey.MatchString(strings.TrimSpace(c)) {
-				kept = append(kept, strings.TrimSpace(c))
-			}
-		}
-		if len(kept) == len(conjuncts(e.CEL)) {
-			return e.CEL
-		}
-		return strings.Join(kept, " && ")
+		return e
 	})
-	return &copied, changed
+	out.LastKeyStays = true
+	return out, changed
 }
 
 // What an expression demands of the health of a plugin that cannot use its KMS: a status, and words of the fake plugin.
@@ -197,16 +164,10 @@ var (
 // OfAnyPlugin gives the scenario with expectations that any plugin can meet, and the places of those that differ. Where a scenario takes the KMS away, the
 // fake plugin answers with a healthz text of its own. Another plugin may answer with an error instead, and in its own words.
 func (s *Scenario) OfAnyPlugin() (out *Scenario, changed []string) {
-	touched := false
-	for _, a := range s.Actions() {
-		_, isKMS := a.(*KMS)
-		touched = touched || isKMS
-	}
-	if !touched {
+	if !slices.ContainsFunc(s.Actions(), func(a Action) bool { return a.Verb() == VerbKMS }) {
 		return s, nil
 	}
-	copied := *s
-	copied.Steps, changed = rewritten(s.Steps, "steps", func(e Expectation) string {
+	return s.rewritten(func(e Expectation) Expectation {
 		cel := reasonOfRollup.ReplaceAllStringFunc(e.CEL, func(atom string) string {
 			if strings.Contains(atom, contract.ReasonPluginUnhealthy) || strings.Contains(atom, contract.ReasonPluginUnreachable) {
 				return StatusForReason(atom)
@@ -214,7 +175,7 @@ func (s *Scenario) OfAnyPlugin() (out *Scenario, changed []string) {
 			return atom
 		})
 		cel = reportedUnhealthy.ReplaceAllString(cel, `.status != "`+string(contract.StatusHealthy)+`"`)
-		return reportedDetail.ReplaceAllString(cel, `.detail != ""`)
+		e.CEL = reportedDetail.ReplaceAllString(cel, `.detail != ""`)
+		return e
 	})
-	return &copied, changed
 }

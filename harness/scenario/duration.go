@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,11 +48,18 @@ func (d *Duration) resolve(t contract.Timing) (err error) {
 	return err
 }
 
+// MarshalText implements encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler. The validation reports what is no duration.
+func (d *Duration) UnmarshalText(text []byte) error {
+	*d = D(string(text))
+	return nil
+}
+
 func (d Duration) IsZero() bool { return d.Text == "" }
 
 func D(text string) Duration { return Duration{Text: text} }
-
-var term = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*(I|J|R|W|A|ms|s|m)$`)
 
 // Resolve computes the duration for a timing. Errors name the text and what is allowed.
 func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
@@ -78,84 +86,56 @@ func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 // error does not stop a CI job for a day.
 const MaxDuration = time.Hour
 
-// bound is one of the contract's bounds by name.
-func bound(name string, t contract.Timing) (time.Duration, bool) {
-	switch name {
-	case "detection":
-		return t.DetectionBound(), true
-	case "recovery":
-		return t.RecoveryBound(), true
-	case "staleness":
-		return t.StaleBound(), true
-	case "cleanup":
-		return t.CleanupBound(), true
-	}
-	return 0, false
+// term is a multiple of a unit, or a word alone.
+var term = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*([A-Za-z]*)$`)
+
+// unitsOf are what a number can stand before.
+func unitsOf(t contract.Timing) map[string]time.Duration {
+	return map[string]time.Duration{"I": t.Interval, "J": t.Jitter, "R": t.ProbeTimeout, "W": t.WriteTimeout, "A": t.AggregatorLatency,
+		"ms": time.Millisecond, "s": time.Second, "m": time.Minute}
+}
+
+// boundsOf are the contract's bounds by name.
+func boundsOf(t contract.Timing) map[string]time.Duration {
+	return map[string]time.Duration{"detection": t.DetectionBound(), "recovery": t.RecoveryBound(), "staleness": t.StaleBound(), "cleanup": t.CleanupBound()}
 }
 
 func resolveTerm(text string, t contract.Timing) (time.Duration, error) {
-	if d, ok := bound(text, t); ok {
+	if d, ok := boundsOf(t)[text]; ok {
 		return d, nil
 	}
-	m := term.FindStringSubmatch(text)
-	if m == nil {
-		return 0, fmt.Errorf("expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup%s", suggestDuration(text))
-	}
-	n := 1.0
-	if m[1] != "" {
-		var err error
-		if n, err = strconv.ParseFloat(m[1], 64); err != nil {
-			return 0, fmt.Errorf("%q is out of range, at most %v is allowed", text, MaxDuration)
-		}
-	} else if m[2] == "ms" || m[2] == "s" || m[2] == "m" {
+	m := append(term.FindStringSubmatch(text), "", "", "") // what does not match has no unit
+	unit, known := unitsOf(t)[m[2]]
+	switch {
+	case !known:
+		return 0, fmt.Errorf("expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup%s", suggestDuration(text, m[1], m[2]))
+	case m[1] == "" && slices.Contains([]string{"ms", "s", "m"}, m[2]):
 		return 0, fmt.Errorf("a number is missing before %s", m[2])
+	case m[1] == "":
+		return unit, nil
 	}
-	d := n * float64(unit(m[2], t))
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0, fmt.Errorf("%q is out of range, at most %v is allowed", text, MaxDuration)
+	}
+	d := n * float64(unit)
 	if d > float64(MaxDuration) {
 		return 0, fmt.Errorf("%s is longer than %v, the most that is allowed", text, MaxDuration)
 	}
 	return time.Duration(d), nil
 }
 
-// number begins what someone may have meant as a duration.
-var number = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)?\s*([A-Za-z]*)$`)
-
 // suggestDuration guesses what was meant: a unit in the wrong case or written out, a missing unit, a misspelt bound.
-func suggestDuration(text string) string {
-	m := number.FindStringSubmatch(text)
-	switch {
-	case m == nil:
-		return ""
-	case m[1] == "":
-		return suggest.DidYouMean(text, []string{"detection", "recovery", "staleness", "cleanup"})
+func suggestDuration(text, number, unit string) string {
+	if number == "" {
+		return suggest.DidYouMean(text, slices.Sorted(maps.Keys(boundsOf(contract.Timing{}))))
 	}
 	units := map[string]string{"": "s", "i": "I", "j": "J", "r": "R", "w": "W", "a": "A", "sec": "s", "secs": "s", "second": "s",
 		"seconds": "s", "min": "m", "mins": "m", "minute": "m", "minutes": "m", "interval": "I", "intervals": "I", "msec": "ms", "millis": "ms"}
-	if u, ok := units[strings.ToLower(m[2])]; ok {
-		return fmt.Sprintf(", did you mean %q?", m[1]+u)
+	if u, ok := units[strings.ToLower(unit)]; ok {
+		return fmt.Sprintf(", did you mean %q?", number+u)
 	}
 	return ""
-}
-
-func unit(name string, t contract.Timing) time.Duration {
-	switch name {
-	case "I":
-		return t.Interval
-	case "J":
-		return t.Jitter
-	case "R":
-		return t.ProbeTimeout
-	case "W":
-		return t.WriteTimeout
-	case "A":
-		return t.AggregatorLatency
-	case "ms":
-		return time.Millisecond
-	case "s":
-		return time.Second
-	default:
-		return time.Minute
-	}
 }
 
 // seconds is a duration of real time alone.
@@ -164,33 +144,15 @@ var seconds = regexp.MustCompile(`^([0-9]+)(s|m)$`)
 // Patient gives the scenario with times within which something is expected multiplied, where they are of real time: those do not follow from the
 // contract, and a slower program than this project's may need more. factor is 1 or more.
 func (s *Scenario) Patient(factor int) *Scenario {
-	copied := *s
-	copied.Steps = patient(s.Steps, factor)
-	return &copied
-}
-
-func patient(steps []Step, factor int) []Step {
-	out := slices.Clone(steps)
-	for i := range out {
-		s := &out[i]
-		s.Parallel = patient(s.Parallel, factor)
-		if s.Repeat != nil {
-			repeat := *s.Repeat
-			repeat.Steps = patient(repeat.Steps, factor)
-			s.Repeat = &repeat
+	out, _ := s.rewritten(func(e Expectation) Expectation {
+		m := seconds.FindStringSubmatch(e.Bound.Text)
+		if e.Mode != ModeWithin || m == nil {
+			return e
 		}
-		if s.Expect == nil || s.Expect.Mode != ModeWithin {
-			continue
+		if n, err := strconv.Atoi(m[1]); err == nil { // otherwise it is too large to be valid
+			e.Bound = D(strconv.Itoa(n*factor) + m[2])
 		}
-		if m := seconds.FindStringSubmatch(s.Expect.Bound.Text); m != nil {
-			n, err := strconv.Atoi(m[1])
-			if err != nil {
-				continue // too large to be valid
-			}
-			expect := *s.Expect
-			expect.Bound = D(strconv.Itoa(n*factor) + m[2])
-			s.Expect = &expect
-		}
-	}
+		return e
+	})
 	return out
 }

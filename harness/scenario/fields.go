@@ -2,327 +2,169 @@ package scenario
 
 import (
 	"fmt"
-	"maps"
-	"regexp"
+	"reflect"
 	"slices"
-	"time"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/kmsharness/kmsharness/contract"
+	"strings"
 )
 
-// field is one field of the file format, bound to the variable that holds its value, as flags are. One table of fields for each mapping
-// says all there is to know of it: the parser, the validation, the encoder and the schema are made from it.
+// shape is the fields of a mapping of the file format, as the tags of a Go struct describe them. The parser, the validation, the schema, and
+// what is done with all actions alike go by it. Beside yaml and the keywords of JSON schemas (github.com/swaggest/jsonschema-go) the tags are:
+//
+//	expected  in words, what a text that does not match the pattern should be
+//	item      what an item of a list is, in messages
+//	refers    what a text names: node (or any), nodes (any and all, too), keyID, apiServer; newNode and linkEnd, which the verb checks
+//	target    selects what an action acts on: it is no parameter of the action
+//	positive  a duration that must not be zero
+//	with      FIELD=VALUE,…: the field is given with these values of another field only; needed, an example: and must be given with them
+//	without   FIELD=VALUE,…: the field is not given with these values of another field
+//	verbs     the verbs that have the field; VERB-enum: the enum of one verb
+//	only      those fields of a struct that there are in this place; keys: those of an inline map
+type shape struct {
+	what   string // in messages: "field is missing in metadata"
+	fields []field
+	open   bool // other fields may have any value
+}
+
+// field is a field of a mapping.
 type field struct {
-	name     string
-	required bool
-	about    string // for people, in editors
-	target   bool   // selects what an action acts on: the history shows it apart from the parameters
-	value
+	reflect.StructField
+	name  string
+	key   string // of the inline map that StructField is; empty: it is none
+	inner *shape // of a mapping, or of the items of a list
 }
 
-// value is a variable with what it may hold.
-type value struct {
-	*shape
-	// read takes the value from a document. It leaves out what does not have the right shape, which the checker has reported.
-	read func(*yaml.Node)
-	// get is the value as a parameter; nil if there is none.
-	get func() any
-	// encode gives the value as it stands in a file; nil: get's.
-	encode func() *yaml.Node
-	// check applies the rules for this value alone; nil: there are none.
-	check func(v *validation, at place, name string)
-	// resolve puts in the durations of a timing, and rename other names of nodes; nil: there are none.
-	resolve func(contract.Timing) error
-	rename  func(func(string) string)
-}
-
-func optional(name string, v value) field { return field{name: name, value: v} }
-
-func required(name string, v value) field { return field{name: name, value: v, required: true} }
-
-// doc describes a field, in a few words for editors.
-func (f field) doc(about string) field {
-	f.about = about
-	return f
-}
-
-// ofTarget marks fields that select what an action acts on.
-func ofTarget(fields ...field) []field {
-	for i := range fields {
-		fields[i].target = true
-	}
-	return fields
-}
-
-// unlessZero is a value as a parameter.
-func unlessZero[T comparable](v T) any {
-	if v == *new(T) {
-		return nil
-	}
-	return v
-}
-
-func scalarValue(p *string, s *shape) value {
-	return value{shape: s, read: func(n *yaml.Node) { *p = scalarText(n) }, get: func() any { return unlessZero(*p) }}
-}
-
-func textField(p *string) value { return scalarValue(p, scalar(kindText)) }
-
-// formField is a text of a form, of which the rules for the whole scenario say more.
-func formField(p *string, form *regexp.Regexp) value {
-	return scalarValue(p, &shape{kind: kindText, form: form})
-}
-
-func keywordField(p *string, keywords ...string) value {
-	v := scalarValue(p, &shape{kind: kindText, keywords: keywords})
-	v.check = func(v *validation, at place, name string) { v.keyword(at, name, *p, keywords) }
-	return v
-}
-
-// nodeField names a node, NodeAny or NodeAll; empty is all of them.
-func nodeField(p *string) value {
-	v := textField(p)
-	v.check = func(v *validation, at place, _ string) { v.someNodes(at, *p) }
-	v.rename = func(name func(string) string) { *p = name(*p) }
-	return v
-}
-
-// oneNodeField names a node, or NodeAny.
-func oneNodeField(p *string) value {
-	v := nodeField(p)
-	v.check = func(v *validation, at place, _ string) { v.nodeName(at, *p, append(slices.Clone(v.nodes), NodeAny)) }
-	return v
-}
-
-func intField(p *int, least, most int) value {
-	return value{shape: &shape{kind: kindInt, least: least, most: most},
-		read: func(n *yaml.Node) {
-			var i int
-			if n.Decode(&i) == nil {
-				*p = i
-			}
-		},
-		get:   func() any { return unlessZero(*p) },
-		check: func(v *validation, at place, name string) { v.number(at, name, *p, least, most) },
-	}
-}
-
-func boolField(p *bool) value {
-	return value{shape: scalar(kindBool), read: func(n *yaml.Node) {
-		var b bool
-		*p = n.Decode(&b) == nil && b
-	}, get: func() any { return unlessZero(*p) }}
-}
-
-// durationField is a duration, which may be zero.
-func durationField(p *Duration) value {
-	return value{shape: scalar(kindTime),
-		read: func(n *yaml.Node) { *p = D(scalarText(n)) },
-		get: func() any {
-			if p.IsZero() {
-				return nil
-			}
-			return p.String()
-		},
-		check:   func(v *validation, at place, _ string) { v.duration(at, *p, false) },
-		resolve: func(t contract.Timing) error { return p.resolve(t) },
-	}
-}
-
-// positiveField is a duration of which zero would be nothing at all.
-func positiveField(p *Duration) value {
-	v := durationField(p)
-	v.check = func(v *validation, at place, name string) {
-		d, err := p.Resolve(contract.DefaultTiming())
+// shapeOf is the shape of a struct that is the value of a keyword, such as a verb.
+func shapeOf(t reflect.Type, keyword string, only ...string) shape {
+	s := shape{what: keyword}
+	for i := range t.NumField() {
+		f := field{StructField: t.Field(i)}
+		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		verbs := f.words("verbs")
 		switch {
-		case err != nil:
-			v.add(at, "%v", err)
-		case d == 0:
-			v.add(at, "%s is 0, expected more", name)
+		case verbs != nil && !slices.Contains(verbs, keyword):
+		case options == "inline":
+			s.inline(f, keyword)
+		case name != "" && name != "-" && (only == nil || slices.Contains(only, name)):
+			f.name = name
+			s.add(f, keyword)
 		}
+	}
+	return s
+}
+
+func (s *shape) add(f field, keyword string) {
+	if enum, ok := f.Tag.Lookup(keyword + "-enum"); ok {
+		f.tag("enum", enum)
+	}
+	for f.Type.Kind() == reflect.Pointer {
+		f.Type = f.Type.Elem()
+	}
+	of := f.Type
+	if of.Kind() == reflect.Slice {
+		of = of.Elem()
+	}
+	if of.Kind() == reflect.Struct && of != durationType && of != lagType && of != stepType {
+		inner := shapeOf(of, f.name, f.words("only")...)
+		inner.inherit(f)
+		f.inner = &inner
+	}
+	s.fields = append(s.fields, f)
+}
+
+// inline adds the fields of a struct, or the keys of a map, that have no mapping of their own.
+func (s *shape) inline(f field, keyword string) {
+	if f.Type.Kind() == reflect.Struct {
+		inner := shapeOf(f.Type, keyword, f.words("only")...)
+		inner.inherit(f)
+		for _, in := range inner.fields {
+			in.Index = append(slices.Clone(f.Index), in.Index...)
+			s.fields = append(s.fields, in)
+		}
+		return
+	}
+	keys := f.words("keys")
+	s.open = keys == nil
+	for _, key := range keys {
+		one := f
+		one.name, one.key, one.Type = key, key, f.Type.Elem()
+		one.tag("yaml", key)
+		s.add(one, keyword)
+	}
+}
+
+// inherit marks the fields of what is a target.
+func (s *shape) inherit(f field) {
+	for i := range s.fields {
+		s.fields[i].tag("target", f.Tag.Get("target"))
+	}
+}
+
+// tag puts a value before those that the tags have.
+func (f *field) tag(key, value string) {
+	f.Tag = reflect.StructTag(fmt.Sprintf("%s:%q %s", key, value, f.Tag))
+}
+
+// words are the parts of a tag; nil if there is none.
+func (f field) words(tag string) []string {
+	if words := f.Tag.Get(tag); words != "" {
+		return strings.Split(words, ",")
+	}
+	return nil
+}
+
+func (f field) has(tag string) bool { return f.Tag.Get(tag) != "" }
+
+// mapping reports whether a field is a mapping with fields of its own.
+func (f field) mapping() bool { return f.inner != nil && f.Type.Kind() == reflect.Struct }
+
+// of is the field's value in a struct; invalid if there is none.
+func (f field) of(v reflect.Value) reflect.Value {
+	v = v.FieldByIndex(f.Index)
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	if f.key != "" {
+		return v.MapIndex(reflect.ValueOf(f.key))
 	}
 	return v
 }
 
-func listField(p *[]string, s *shape) value {
-	return value{shape: s,
-		read: func(n *yaml.Node) {
-			if n.Kind != yaml.SequenceNode {
-				return
-			}
-			*p = []string{}
-			for _, item := range n.Content {
-				*p = append(*p, scalarText(item))
-			}
-		},
-		get: func() any {
-			if *p == nil {
-				return nil
-			}
-			return *p
-		},
-		encode: func() *yaml.Node { return textList(*p) },
+// named is the field of that name; the shape has it.
+func (s shape) named(name string) (field, bool) {
+	i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
+	if i < 0 {
+		return field{}, false
 	}
+	return s.fields[i], true
 }
 
-// anyField is a value of any kind.
-func anyField(p *any) value {
-	return value{shape: scalar(kindAny), read: func(n *yaml.Node) { *p = plainValue(n) }, get: func() any { return *p }}
+func (s shape) names() []string {
+	names := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		names[i] = f.name
+	}
+	return names
 }
 
-// mappingField is a mapping with fields of its own.
-func mappingField(what string, fields ...field) value {
-	return value{shape: mapping(what, fields...),
-		read:   func(n *yaml.Node) { readFields(n, fields) },
-		get:    func() any { return nil },
-		encode: func() *yaml.Node { return encodeFields(fields) },
-		check:  func(v *validation, at place, _ string) { v.fields(fields, at) },
-		rename: func(name func(string) string) { renameNodes(fields, name) },
-	}
-}
-
-func lagField(p *Lag) value {
-	return value{shape: &shape{custom: checkLag}, read: p.read,
-		get: func() any { return p.param() },
-		check: func(v *validation, at place, name string) {
-			v.duration(at, p.All, false)
-			for _, node := range slices.Sorted(maps.Keys(p.Nodes)) {
-				v.nodeName(at.at(node), node, v.nodes)
-				v.duration(at.at(node), p.Nodes[node], false)
-			}
-		},
-		resolve: p.resolve,
-		rename:  p.rename,
-	}
-}
-
-// Lag is how much later than at once something happens: on all nodes, or on each node of its own.
-type Lag struct {
-	All   Duration
-	Nodes map[string]Duration
-}
-
-// Of is the lag on a node, of a resolved action.
-func (l Lag) Of(node string) time.Duration {
-	if d, ok := l.Nodes[node]; ok {
-		return d.Value()
-	}
-	return l.All.Value()
-}
-
-func (l *Lag) read(n *yaml.Node) {
-	if n.Kind != yaml.MappingNode {
-		l.All = D(scalarText(n))
-		return
-	}
-	l.Nodes = map[string]Duration{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		l.Nodes[n.Content[i].Value] = D(scalarText(n.Content[i+1]))
-	}
-}
-
-func (l *Lag) param() any {
-	switch {
-	case l.Nodes != nil:
-		texts := map[string]string{}
-		for node, d := range l.Nodes {
-			texts[node] = d.String()
-		}
-		return texts
-	case l.All.IsZero():
-		return nil
-	}
-	return l.All.String()
-}
-
-func (l *Lag) resolve(t contract.Timing) error {
-	nodes := maps.Clone(l.Nodes)
-	for node, d := range nodes {
-		if err := d.resolve(t); err != nil {
-			return fmt.Errorf("%s: %w", node, err)
-		}
-		nodes[node] = d
-	}
-	l.Nodes = nodes
-	return l.All.resolve(t)
-}
-
-func (l *Lag) rename(name func(string) string) {
-	if l.Nodes == nil {
-		return
-	}
-	nodes := map[string]Duration{}
-	for node, d := range l.Nodes {
-		nodes[name(node)] = d
-	}
-	l.Nodes = nodes
-}
-
-func readFields(n *yaml.Node, fields []field) {
-	for _, f := range fields {
-		if child := childOf2(n, f.name); child != nil && f.read != nil {
-			f.read(child)
+// walk visits every field that is no mapping with its value, which is invalid if there is none.
+func (s shape) walk(v reflect.Value, visit func(field, reflect.Value)) {
+	for _, f := range s.fields {
+		if value := f.of(v); f.mapping() && value.IsValid() {
+			f.inner.walk(value, visit)
+		} else {
+			visit(f, value)
 		}
 	}
 }
 
-func encodeFields(fields []field) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, f := range fields {
-		if v := f.node(); v != nil {
-			n.Content = append(n.Content, text(f.name), v)
-		}
-	}
-	if len(n.Content) == 0 {
-		return nil
-	}
-	return n
+// tagOf are the words of a tag of a Go field.
+func tagOf[T any](goField, tag string) []string {
+	f, _ := reflect.TypeFor[T]().FieldByName(goField)
+	return field{StructField: f}.words(tag)
 }
 
-// node is the value as it stands in a file; nil if there is none.
-func (f field) node() *yaml.Node {
-	if f.encode != nil {
-		n := f.encode()
-		if n == nil && f.required && f.kind == kindMapping {
-			n = &yaml.Node{Kind: yaml.MappingNode}
-		}
-		return n
-	}
-	v := f.get()
-	if v == nil && f.required && f.kind == kindInt {
-		v = 0
-	}
-	if v == nil {
-		return nil
-	}
-	return nodeOf(v)
-}
-
-func renameNodes(fields []field, name func(string) string) {
-	for _, f := range fields {
-		if f.rename != nil {
-			f.rename(name)
-		}
-	}
-}
-
-// fields applies the rules of each field that was given.
-func (v *validation) fields(fields []field, at place) {
-	for _, f := range fields {
-		here := at.at(f.name)
-		if f.check != nil && (f.required || v.given(here, f)) {
-			f.check(v, here, f.name)
-		}
-	}
-}
-
-// given reports whether a field stands in the file, or has a value in a scenario written in Go.
-func (v *validation) given(at place, f field) bool {
-	if v.root != nil {
-		_, exact := at.node(v.root)
-		return exact
-	}
-	return f.get() != nil || f.kind == kindMapping
-}
+var (
+	durationType = reflect.TypeFor[Duration]()
+	lagType      = reflect.TypeFor[Lag]()
+	stepType     = reflect.TypeFor[Step]()
+)

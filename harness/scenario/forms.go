@@ -115,15 +115,16 @@ func statuses() map[string]map[string]string {
 // decisions of this project, which the aggregator of somebody else need not share. What must never have a reason may have its status: of that, only the time is
 // kept.
 func (s *Scenario) StatusesOnly() (out *Scenario, changed []string) {
-	copied := *s
-	copied.AnyReason = true
-	copied.Steps, changed = rewritten(s.Steps, "steps", func(e Expectation) string {
+	out, changed = s.rewritten(func(e Expectation) Expectation {
 		if e.Mode == ModeNever && reasonOfRollup.MatchString(e.CEL) {
-			return ""
+			e.CEL = ""
+		} else {
+			e.CEL = StatusForReason(e.CEL)
 		}
-		return StatusForReason(e.CEL)
+		return e
 	})
-	return &copied, changed
+	out.AnyReason = true
+	return out, changed
 }
 
 // StatusForReason is an expression that demands the status that goes with a reason where it demanded the reason of a rollup.

@@ -1,10 +1,7 @@
 package scenario
 
 import (
-	"path/filepath"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
@@ -44,41 +41,33 @@ func NewParser(faults FaultChecker, invariants []string) (*Parser, error) {
 }
 
 // Parse reads one scenario file. The error is Problems: every mistake of the file, one line each.
-func (p *Parser) Parse(file string, data []byte) (*Scenario, error) {
-	root, problems := document(file, data)
+func (p *Parser) Parse(name string, data []byte) (*Scenario, error) {
+	root, problems := document(name, data)
 	if len(problems) > 0 {
 		return nil, problems.orNil()
 	}
-	c := checker{file: file}
-	c.check(root, mapping("the scenario", new(Scenario).fields()...), nil)
-	c.header(root)
-	s := decode(root, file)
-	v := validation{parser: p, scenario: s, root: root}
-	v.run()
+	shapes := stepShapes{}
+	c := checker{file: name, steps: shapes}
+	c.document(root)
+	var f file
+	if err := root.Decode(&f); err != nil && len(c.problems) == 0 { // otherwise it has been reported, and what can be decoded was
+		c.add(root, nil, "%s", clip(err.Error()))
+	}
+	s := f.scenario()
+	s.File = name
+	s = s.WithDefaults()
+	v := validation{parser: p, scenario: s, root: root, steps: shapes}
+	v.run(f)
 	if err := (append(c.problems, v.positioned(strings.Split(string(data), "\n"), root, c.places)...)).orNil(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// header checks the words that say that this is a scenario of this version, and its name against the file's.
-func (c *checker) header(root *yaml.Node) {
-	for _, want := range [][2]string{{"apiVersion", APIVersion}, {"kind", KindName}} {
-		if n := childOf(root, want[0]); n != nil && scalarText(n) != "" && n.Value != want[1] {
-			c.add(n, place{want[0]}, "%s is %s, expected %q", want[0], quote(n.Value), want[1])
-		}
-	}
-	name := childOf2(childOf(root, "metadata"), "name")
-	base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(c.file), ".yaml"), ".yml")
-	if scalarText(name) != "" && name.ShortTag() == "!!str" && name.Value != base {
-		c.add(name, place{"metadata", "name"}, "name is %s, expected the file's name %q", quote(name.Value), base)
-	}
-}
-
 // Validate checks a scenario that was written in Go by the same rules. Its defaults must be in place (WithDefaults).
 func (p *Parser) Validate(s *Scenario) error {
-	v := validation{parser: p, scenario: s}
-	v.run()
+	v := validation{parser: p, scenario: s, steps: stepShapes{}}
+	v.run(s.file())
 	var problems Problems
 	for _, f := range v.findings {
 		problems = append(problems, Problem{File: s.Name, Where: f.at.String(), What: f.what})

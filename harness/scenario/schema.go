@@ -1,111 +1,110 @@
 package scenario
 
-import "slices"
+import (
+	"reflect"
+
+	"github.com/swaggest/jsonschema-go"
+)
 
 // SchemaFile is the schema's name in the folder docs, and in the first line of every file of the catalogue.
 const SchemaFile = "scenario.schema.json"
 
-// Schema is the file format as a JSON schema (draft 2020-12), for editors: fields, words and bounds, with what they mean. It is made
-// from the table that the parser uses, so the two cannot differ. It accepts every good file, and some that the rules refuse, because
-// they depend on more than one value: a node that the topology does not have, an expression. faults are the names that inject knows.
-func Schema(faults []string) map[string]any {
+// Schema is the file format as a JSON schema (draft 7), for editors: fields, words and bounds, with what they mean. It is made from the
+// tags that the parser goes by, so the two cannot differ. It accepts every good file, and some that the rules refuse, because they depend
+// on more than one value: a node that the topology does not have, an expression. faults are the names that inject knows.
+func Schema(faults []string) (jsonschema.Schema, error) {
 	s := schema{faults: faults}
-	root := s.of(mapping("", new(Scenario).fields()...), "")
-	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	root["title"] = "kmsharness scenario"
-	root["$defs"] = map[string]any{"step": s.step(), "duration": durationSchema()}
-	return root
-}
-
-type schema struct{ faults []string }
-
-// of is the schema of a shape that is the value of the field name.
-func (s schema) of(sh *shape, name string) map[string]any {
-	switch {
-	case sh.custom != nil:
-		return s.custom(name)
-	case sh.kind == kindMapping:
-		return s.mapping(sh)
-	case sh.kind == kindList:
-		list := map[string]any{"type": "array", "items": s.of(sh.item, "step")}
-		if sh.item.custom == nil {
-			list["uniqueItems"] = true // of names; steps may repeat
-		}
-		return bounded(list, sh, "minItems", "maxItems")
-	case sh.kind == kindInt:
-		return bounded(map[string]any{"type": "integer"}, sh, "minimum", "maximum")
-	case sh.kind == kindBool:
-		return map[string]any{"type": "boolean"}
-	case sh.kind == kindTime:
-		return map[string]any{"$ref": "#/$defs/duration"}
-	case sh.kind == kindAny:
-		return map[string]any{}
-	case name == "fault" && sh.keywords == nil:
-		return keywordSchema(s.faults)
-	case sh.form != nil:
-		return map[string]any{"type": "string", "pattern": sh.form.String()}
-	case sh.keywords != nil:
-		return keywordSchema(sh.keywords)
+	root, err := s.of(shapeOf(reflect.TypeFor[file](), "the scenario"))
+	if err != nil {
+		return root, err
 	}
-	return map[string]any{"type": "string"}
-}
-
-func keywordSchema(of []string) map[string]any {
-	return map[string]any{"type": "string", "enum": slices.Clone(of)}
-}
-
-func bounded(out map[string]any, sh *shape, least, most string) map[string]any {
-	if sh.most > 0 {
-		out[least], out[most] = sh.least, sh.most
-	}
-	return out
-}
-
-func (s schema) mapping(sh *shape) map[string]any {
-	fields, must := map[string]any{}, []string{}
-	for _, f := range sh.fields {
-		value := s.of(f.shape, f.name)
-		if f.about != "" {
-			value["description"] = f.about
-		}
-		fields[f.name] = value
-		if f.required {
-			must = append(must, f.name)
-		}
-	}
-	out := map[string]any{"type": "object", "properties": fields, "additionalProperties": sh.open != nil}
-	if len(must) > 0 {
-		out["required"] = must
-	}
-	return out
-}
-
-// custom is what the parser checks in a way of its own.
-func (s schema) custom(name string) map[string]any {
-	duration := map[string]any{"$ref": "#/$defs/duration"}
-	switch name {
-	case "instance":
-		return map[string]any{"enum": []any{1, 2, 3, "1", "2", "3", "leader", "standby"}}
-	case "to":
-		return map[string]any{"anyOf": []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": toRevision.String()}}}
-	case "lag":
-		return map[string]any{"anyOf": []any{duration, map[string]any{"type": "object", "additionalProperties": duration}}}
-	default:
-		return map[string]any{"$ref": "#/$defs/step"}
-	}
-}
-
-// step is one alternative per verb, so that an editor offers the fields of the verb that was written.
-func (s schema) step() map[string]any {
-	var all []any
+	var step jsonschema.Schema // one alternative for each verb, so that an editor offers the fields of the one that was written
 	for _, keyword := range keywords() {
-		all = append(all, s.mapping(mapping("", stepFields(keyword)...)))
+		one, err := s.of(stepShape(keyword))
+		if err != nil {
+			return root, err
+		}
+		step.AnyOf = append(step.AnyOf, one.ToSchemaOrBool())
 	}
-	return map[string]any{"anyOf": all}
+	root.WithSchema("http://json-schema.org/draft-07/schema#").WithTitle("kmsharness scenario")
+	root.WithDefinitionsItem("step", step.ToSchemaOrBool()).WithDefinitionsItem("duration", durationSchema().ToSchemaOrBool())
+	return root, nil
 }
 
-func durationSchema() map[string]any {
+type schema struct {
+	jsonschema.Reflector
+	faults []string
+}
+
+func (s *schema) of(sh shape) (jsonschema.Schema, error) {
+	return s.Reflect(sh.virtual(), jsonschema.PropertyNameTag("yaml"), jsonschema.InlineRefs, jsonschema.InterceptProp(s.refine))
+}
+
+func reference(name string) jsonschema.Schema {
+	s := jsonschema.Schema{}
+	return *s.WithRef("#/definitions/" + name)
+}
+
+// virtual is a shape as the library takes it.
+func (s shape) virtual() jsonschema.Struct {
+	further := reflect.StructTag(`additionalProperties:"false"`)
+	if s.open {
+		further = `additionalProperties:"true"`
+	}
+	out := jsonschema.Struct{DefName: s.what, Fields: []jsonschema.Field{{Name: "_", Value: struct{}{}, Tag: further}}}
+	for _, f := range s.fields {
+		out.Fields = append(out.Fields, jsonschema.Field{Name: f.Name, Value: f.sample(), Tag: f.Tag})
+	}
+	return out
+}
+
+// sample is a value that the library makes the schema of the field from.
+func (f field) sample() any {
+	switch {
+	case f.mapping():
+		return f.inner.virtual()
+	case f.inner != nil:
+		return []jsonschema.Struct{f.inner.virtual()}
+	case f.Type == durationType:
+		return reference("duration")
+	case f.Type == lagType: // one for all nodes, or one for each
+		one, each := reference("duration"), jsonschema.Schema{}
+		each.WithType(jsonschema.Object.Type()).WithAdditionalProperties(one.ToSchemaOrBool())
+		return jsonschema.Schema{AnyOf: []jsonschema.SchemaOrBool{one.ToSchemaOrBool(), each.ToSchemaOrBool()}}
+	case f.Type == reflect.SliceOf(stepType):
+		return []jsonschema.Schema{reference("step")}
+	case f.Type.Kind() == reflect.Interface:
+		return jsonschema.Schema{}
+	}
+	return reflect.New(f.Type).Elem().Interface()
+}
+
+// refine puts in what the library does not take from tags.
+func (s *schema) refine(p jsonschema.InterceptPropParams) error {
+	if !p.Processed {
+		return nil
+	}
+	known := func(words []string) {
+		for _, w := range words {
+			p.PropertySchema.Enum = append(p.PropertySchema.Enum, w)
+		}
+	}
+	switch of := p.PropertySchema; {
+	case p.Name == "fault":
+		known(s.faults)
+	case p.Name == "invariant":
+		known(Invariants())
+	case p.Field.Tag.Get("format") == "int-or-string":
+		of.WithType(jsonschema.Type{SliceOfSimpleTypeValues: []jsonschema.SimpleType{jsonschema.Integer, jsonschema.String}})
+	case of.Items != nil && of.Items.SchemaOrBool != nil: // these are about the items
+		item := of.Items.SchemaOrBool.TypeObject
+		item.Pattern, item.Enum, of.Pattern, of.Enum = of.Pattern, of.Enum, nil, nil
+	}
+	return nil
+}
+
+func durationSchema() *jsonschema.Schema {
 	const one = `\s*(?:[0-9]+(?:\.[0-9]+)?\s*(?:I|J|R|W|A|ms|s|m)|I|J|R|W|A|detection|recovery|staleness|cleanup)\s*`
-	return map[string]any{"type": "string", "pattern": "^" + one + `(?:\+` + one + ")*$",
-		"description": "a sum of terms such as 4I + A, 2.5I, 500ms, detection + 4s; I is the reporters' interval"}
+	return (&jsonschema.Schema{}).WithType(jsonschema.String.Type()).WithPattern("^" + one + `(?:\+` + one + ")*$").
+		WithDescription("a sum of terms such as 4I + A, 2.5I, 500ms, detection + 4s; I is the reporters' interval")
 }

@@ -18,7 +18,11 @@ import (
 
 func schemaText(t *testing.T) []byte {
 	t.Helper()
-	text, err := json.MarshalIndent(scenario.Schema(fault.Names()), "", "  ")
+	schema, err := scenario.Schema(fault.Names())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}

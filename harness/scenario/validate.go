@@ -2,21 +2,13 @@ package scenario
 
 import (
 	"fmt"
-	"regexp"
+	"reflect"
 	"slices"
-	"strings"
-	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/internal/suggest"
-)
-
-const (
-	maxNameChars  = 63 // a label value and a file name everywhere
-	maxTitleChars = 200
-	maxTexts      = 100 // labels, covered statements, excuses
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // validation applies the rules that are the same for files and for scenarios written in Go.
@@ -28,7 +20,8 @@ type validation struct {
 	findings []finding
 	nodes    []string // that are there at some time
 	keyIDs   []string
-	steps    int // with repetitions
+	steps    stepShapes
+	count    int // of steps, with repetitions
 }
 
 // finding is a broken rule. Line (1-based) and column (0-based) are within the text that stands at the place, where it
@@ -43,12 +36,12 @@ func (v *validation) add(at place, format string, args ...any) {
 	v.findings = append(v.findings, finding{at: at, what: fmt.Sprintf(format, args...)})
 }
 
-func (v *validation) run() {
+// run applies the rules. f is the scenario as it stands in a file, before its defaults are in place.
+func (v *validation) run(f file) {
 	v.actions = v.scenario.Actions()
 	v.nodes, v.keyIDs = v.scenario.allNodes(), v.scenario.allKeyIDs()
-	v.metadata()
+	v.mapping(reflect.ValueOf(f), shapeOf(reflect.TypeFor[file](), "the scenario"), nil)
 	v.topology()
-	v.clusterOperator()
 	v.excused()
 	steps := place{"spec", "steps"}
 	if len(v.scenario.Steps) == 0 {
@@ -75,91 +68,48 @@ func (v *validation) positioned(source []string, root *yaml.Node, reported []pla
 	return problems
 }
 
-// The words of a scenario's metadata.
-var (
-	nameForm       = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
-	labelForm      = regexp.MustCompile(`^[a-z0-9]+([-.:/][a-z0-9]+)*$`)
-	coversForm     = regexp.MustCompile(`^S[0-9]-[0-9]{2}$`)
-	keyIDForm      = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,62}$`)
-	inertiaForm    = regexp.MustCompile(`^([A-Za-z0-9_.-]*Degraded=)?([0-9]+(\.[0-9]+)?(ms|s|m|h))+$`)
-	nodeForm       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
-	kubeForm       = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$`)
-	excuseKeywords = 3
-)
-
-func (v *validation) metadata() {
-	s, at := v.scenario, place{"metadata"}
-	if !nameForm.MatchString(s.Name) || len(s.Name) > maxNameChars {
-		v.add(at.at("name"), "name is %s, expected words of small letters and digits joined by dashes, at most %d characters", quote(s.Name), maxNameChars)
+// topology applies the rules that involve more than one field of the topology, or one beside it.
+func (v *validation) topology() {
+	s, at := v.scenario, place{"spec", "topology"}
+	t := s.Topology
+	if v.parser.faults != nil && t.Profile != "" {
+		v.keyword(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
 	}
-	if n := utf8.RuneCountInString(s.Title); strings.TrimSpace(s.Title) == "" || n > maxTitleChars || strings.Contains(s.Title, "\n") {
-		v.add(at.at("title"), "title has %d characters, expected one sentence of at most %d on one line", n, maxTitleChars)
+	if !slices.Contains(t.APIServers, history.KubeAPIServer) {
+		v.add(at.at("apiServers"), "no %s among the API servers, expected it: the others depend on it", history.KubeAPIServer)
 	}
-	v.keyword(at.at("area"), "area", s.Area, Areas())
-	v.texts(at.at("labels"), "label", s.Labels, labelForm, "small letters and digits, such as slow")
-	if s.OnlyKind != "" && !oneLine.MatchString(s.OnlyKind) || utf8.RuneCountInString(s.OnlyKind) > maxTitleChars {
-		v.add(at.at("onlyKind"), "onlyKind is %s, expected one line of at most %d characters", quote(s.OnlyKind), maxTitleChars)
+	if len(t.Aggregated()) > 0 && s.Operator != Operators()[0] {
+		v.add(place{"spec", "operator"}, "operator %s with several API servers, expected none: each reports to the operator of its own", quote(s.Operator))
 	}
-	v.texts(at.at("covers"), "statement", s.Covers, coversForm, "a statement's id such as S0-08")
-}
-
-// texts checks a list of words: their form, and that none occurs twice.
-func (v *validation) texts(at place, what string, values []string, form *regexp.Regexp, expected string) {
-	if len(values) > maxTexts {
-		v.add(at, "%d entries, expected at most %d", len(values), maxTexts)
-		return
+	if t.CRDs == history.CRDsDefault && s.AnyContract {
+		v.add(at.at("crds"), "crds %s without contract, expected %s: the typed list is not in these CRDs", t.CRDs, oneOf(Contracts()))
 	}
-	for i, value := range values {
-		switch {
-		case !form.MatchString(value):
-			v.add(at.index(i), "%s %s is malformed, expected %s", what, quote(value), expected)
-		case slices.Index(values, value) < i:
-			v.add(at.index(i), "%s %s occurs twice, expected it once", what, quote(value))
-		}
+	list := place{"spec", "clusterOperator", "degradedInertia"}
+	reported := slices.ContainsFunc(v.findings, func(f finding) bool { return f.at.within(list) })
+	if _, err := contract.ParseInertia(s.ClusterOperator.DegradedInertia); err != nil && !reported {
+		v.add(list, "degradedInertia: %v", err)
 	}
-}
-
-// keyword checks a value of a closed list.
-func (v *validation) keyword(at place, what, got string, known []string) bool {
-	if slices.Contains(known, got) {
-		return true
-	}
-	v.add(at, "%s is %s, expected %s%s", what, quote(got), oneOf(known), suggest.DidYouMean(got, known))
-	return false
-}
-
-// number checks a bound.
-func (v *validation) number(at place, what string, got, least, most int) {
-	if got < least || got > most {
-		v.add(at, "%s is %d, expected %d to %d", what, got, least, most)
-	}
-}
-
-// duration checks that a duration can be resolved. The default timing stands for all: only its letters matter.
-func (v *validation) duration(at place, d Duration, needed bool) {
-	resolved, err := d.Resolve(contract.DefaultTiming())
-	switch {
-	case err != nil:
-		v.add(at, "%v", err)
-	case d.IsZero() && needed:
-		v.add(at, "no duration, expected one such as 2I, 500ms or detection")
-	case resolved == 0 && needed:
-		v.add(at, "duration %s is zero, expected more", quote(d.Text))
-	}
-}
-
-// Lifecycles are the values of topology.lifecycle, the default first.
-func Lifecycles() []string { return []string{LifecycleDirect, LifecycleOperator} }
-
-// operated checks a topology with an operator: what it does not do yet is refused here, for all backends alike.
-func (v *validation) operated(t Topology, at place) {
 	if !t.ByOperator() {
 		return
 	}
-	if v.scenario.Operator != Operators()[0] {
-		v.add(place{"spec", "operator"}, "operator is %s with lifecycle operator, expected %s: no other API server has one yet", quote(v.scenario.Operator), Operators()[0])
+	// What an operator does not do yet is refused here, for all backends alike.
+	if len(t.KeyIDs) > 0 {
+		v.add(at.at("keyIDs"), "keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1")
+	}
+	if s.Operator != Operators()[0] {
+		v.add(place{"spec", "operator"}, "operator is %s with lifecycle operator, expected %s: no other API server has one yet", quote(s.Operator), Operators()[0])
 	}
 	if t.Start == StartStopped {
 		v.add(at.at("start"), "start is stopped with lifecycle operator, expected running: it begins with clear text, so there is nothing to start cold")
+	}
+}
+
+func (v *validation) excused() {
+	for i, e := range v.scenario.Excused {
+		at := place{"spec", "excused"}.index(i).at("invariant")
+		v.keyword(at, "invariant", e.Invariant, v.parser.invariants)
+		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {
+			v.add(at, "invariant %s occurs twice, expected it once", quote(e.Invariant))
+		}
 	}
 }

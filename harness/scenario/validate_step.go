@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -30,7 +31,7 @@ func (v *validation) sequence(steps []Step, at place, g group) {
 		return
 	}
 	for i, s := range steps {
-		if v.steps += g.repetitions; v.steps > maxSteps {
+		if v.count += g.repetitions; v.count > maxSteps {
 			v.add(at.index(i), "more than %d steps with repetitions, expected a shorter timeline", maxSteps)
 			return
 		}
@@ -39,33 +40,29 @@ func (v *validation) sequence(steps []Step, at place, g group) {
 }
 
 func (v *validation) step(s Step, at place, g group) {
-	v.duration(at.at(keyAt), s.At, false)
-	v.duration(at.at(keyAfter), s.After, false)
 	if g.repeated && !s.At.IsZero() {
-		v.add(at.at(keyAt), "at within repeat, expected after: the instant would be over the second time")
+		v.add(at.at("at"), "at within repeat, expected after: the instant would be over the second time")
 	}
 	if n := s.kinds(); n != 1 {
 		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", n)
 		return
 	}
+	v.mapping(reflect.ValueOf(s.file()), v.steps.of(s.keyword()), at)
 	g.depth++
 	switch {
 	case s.Action != nil:
-		v.action(s.Action, at.at(string(s.Action.Verb())))
+		v.action(s.Action, at.at(s.keyword()))
 	case s.Expect != nil:
 		v.expectation(*s.Expect, at)
 	case s.Parallel != nil:
-		v.group(s.Parallel, at.at(keyParallel), g)
+		v.group(s.Parallel, at.at("parallel"), g)
 	case s.Repeat != nil:
-		at = at.at(keyRepeat)
-		v.number(at.at("times"), "times", s.Repeat.Times, 1, MaxTimes)
+		at = at.at("repeat")
 		if s.Repeat.Until != "" {
-			v.expression(s.Repeat.Until, at.at(keyUntil))
+			v.expression(s.Repeat.Until, at.at("until"))
 		}
 		g.repetitions, g.repeated = g.repetitions*max(1, min(s.Repeat.Times, MaxTimes)), true
 		v.group(s.Repeat.Steps, at.at("steps"), g)
-	default:
-		v.duration(at.at(keyWait), s.Wait, true)
 	}
 }
 
@@ -89,14 +86,10 @@ func (s Step) kinds() int {
 
 // Keyword is the word of the file format for a mode.
 func (m Mode) Keyword() string {
-	switch m {
-	case ModeHolds:
-		return keyHolds
-	case ModeNever:
-		return keyNever
-	default:
-		return keyExpect
+	if m == ModeWithin {
+		return "expect"
 	}
+	return string(m)
 }
 
 func (v *validation) expectation(e Expectation, at place) {
@@ -104,13 +97,9 @@ func (v *validation) expectation(e Expectation, at place) {
 		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
 		return
 	}
-	if !slices.Contains([]string{"", OriginSource, OriginHouse}, e.Origin) {
-		v.add(at.at(keyOrigin), "origin is %s, expected %s", quote(e.Origin), oneOf([]string{OriginSource, OriginHouse}))
-	}
-	v.duration(at.at(boundOf(e.Mode.Keyword())), e.Bound, true)
 	v.expression(e.CEL, at.at(e.Mode.Keyword()))
 	if e.Given != "" {
-		v.expression(e.Given, at.at(keyGiven))
+		v.expression(e.Given, at.at("given"))
 	}
 }
 
@@ -188,29 +177,13 @@ const (
 	NodeAll = "all"
 )
 
-// action applies the rules of each argument, and then those of the verb.
+// action applies the rules of a verb that involve more than one argument, or the topology.
 func (v *validation) action(a Action, at place) {
 	if NewAction(a.Verb()) == nil {
 		v.keyword(at, "verb", string(a.Verb()), keywords())
 		return
 	}
-	v.fields(a.fields(), at)
 	if c, ok := a.(checked); ok {
 		c.check(v, at)
-	}
-}
-
-// nodeName checks a node against those that exist at some time and the words that are allowed beside them.
-func (v *validation) nodeName(at place, name string, allowed []string) {
-	if slices.Contains(allowed, name) {
-		return
-	}
-	v.add(at, "node %s is not in the topology, expected %s%s", quote(name), oneOf(allowed), suggest.DidYouMean(name, allowed))
-}
-
-// someNodes checks a selector's node, which may be left out.
-func (v *validation) someNodes(at place, name string) {
-	if name != "" {
-		v.nodeName(at, name, append(slices.Clone(v.nodes), NodeAny, NodeAll))
 	}
 }

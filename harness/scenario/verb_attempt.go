@@ -41,36 +41,29 @@ const (
 // Attempt is a request under the identity of a node's reporter, or a stream to the aggregator.
 type Attempt struct {
 	// As is the node.
-	As string
+	As string `yaml:"as" required:"true" refers:"node"`
 	// Method is the request's verb, or apply-condition, apply-entry, apply-entries, apply-rollup or stream.
-	Method string
-	// Certificate is what a stream shows; empty: that of the node's reporter.
-	Certificate string
+	Method string `yaml:"verb" required:"true" enum:"get,list,watch,create,update,patch,apply,delete,apply-condition,apply-entry,apply-entries,apply-rollup,stream"`
 	// Resource is PLURAL, PLURAL.GROUP, or one of these with /SUBRESOURCE. The group of those that health reporting is about may be left out.
-	Resource        string
-	Namespace, Name string
+	Resource  string `yaml:"resource,omitempty" with:"verb=get,list,watch,create,update,patch,apply,delete" needed:"secrets"`
+	Namespace string `yaml:"namespace,omitempty"`
+	Name      string `yaml:"name,omitempty"`
 	// Node is the node whose condition apply-condition writes, or that a stream calls its own: in a forged certificate, or in its metadata; empty: As.
-	Node string
+	Node string `yaml:"node,omitempty" refers:"nodes"`
 	// Body is JSON or a mapping; nil: an empty change.
-	Body any
+	Body any `yaml:"body,omitempty"`
 	// Size is how many bytes of text the body of apply-condition or apply-entries has.
-	Size int
+	Size int `yaml:"size,omitempty" minimum:"0" maximum:"2097152" with:"verb=apply-condition,apply-entries" description:"bytes of text, of apply-condition and apply-entries"`
 	// Managers is under how many field managers the entry is applied, one after the other; 0: under the reporter's.
-	Managers int
+	Managers int `yaml:"managers,omitempty" minimum:"2" maximum:"16" with:"verb=apply-entry" description:"of apply-entry: under so many field managers, one after the other; expect is about the last"`
 	// Expect is AttemptDenied or AttemptAllowed.
-	Expect string
+	Expect string `yaml:"expect" required:"true" enum:"denied,allowed"`
+	// Certificate is what a stream shows; empty: that of the node's reporter.
+	Certificate string `yaml:"certificate,omitempty" enum:"none,expired,forged,foreign" with:"verb=stream" description:"of a stream; default that of the node's reporter"`
 }
 
 // Verb implements Action.
 func (*Attempt) Verb() Verb { return VerbAttempt }
-
-func (a *Attempt) fields() []field {
-	return []field{required("as", oneNodeField(&a.As)), required("verb", keywordField(&a.Method, attemptVerbs()...)), optional("resource", textField(&a.Resource)),
-		optional("namespace", textField(&a.Namespace)), optional("name", textField(&a.Name)), optional("node", nodeField(&a.Node)), optional("body", anyField(&a.Body)), optional("size", sizeField(&a.Size)).doc("bytes of text, of apply-condition and apply-entries"),
-		optional("managers", intField(&a.Managers, 2, maxManagers)).doc("of apply-entry: under so many field managers, one after the other; expect is about the last"),
-		required("expect", keywordField(&a.Expect, AttemptDenied, AttemptAllowed)),
-		optional("certificate", keywordField(&a.Certificate, CertificateNone, CertificateExpired, CertificateForged, CertificateForeign)).doc("of a stream; default that of the node's reporter")}
-}
 
 // Describe implements Action.
 func (a *Attempt) Describe() string { return string(VerbAttempt) + parameters(a) }
@@ -155,36 +148,11 @@ func (a *Attempt) Each(what string, send func(manager string) (code int, text st
 // Text is the message of the condition that apply-condition writes.
 func (a *Attempt) Text() string { return filled("[]", a.Size) }
 
-const maxManagers = 16
-
-// sizeField is a number of bytes that fits into a request.
-func sizeField(p *int) value { return intField(p, 0, 2<<20) }
-
 // filled is a text of at least so many bytes.
 func filled(text string, size int) string { return text + strings.Repeat("x", max(0, size-len(text))) }
 
-func attemptVerbs() []string {
-	return strings.Fields("get list watch create update patch apply delete apply-condition apply-entry apply-entries apply-rollup stream")
-}
-
 func (a *Attempt) check(v *validation, at place) {
-	if !slices.Contains(attemptVerbs(), a.Method) {
-		return
-	}
-	own := strings.HasPrefix(a.Method, "apply-") || a.Method == AttemptStream // these say themselves what they are about
-	switch {
-	case own && a.Resource != "":
-		v.add(at.at("resource"), "resource with verb %s, expected none", a.Method)
-	case a.Size > 0 && a.Method != "apply-condition" && a.Method != "apply-entries":
-		v.add(at.at("size"), "size with verb %s, expected apply-condition or apply-entries", a.Method)
-	case a.Managers > 0 && a.Method != "apply-entry":
-		v.add(at.at("managers"), "managers with verb %s, expected apply-entry", a.Method)
-	case !own && a.Resource == "":
-		v.add(at, "verb %s without a resource, expected one such as secrets", a.Method)
-	}
-	if streams := a.Method == AttemptStream; streams && v.scenario.Topology.Connectivity != history.ConnectStream {
-		v.add(at.at("verb"), "verb stream with connectivity %s, expected connectivity stream", v.scenario.Topology.Connectivity)
-	} else if !streams && a.Certificate != "" {
-		v.add(at.at("certificate"), "certificate with verb %s, expected it with stream", a.Method)
+	if c := v.scenario.Topology.Connectivity; a.Method == AttemptStream && c != history.ConnectStream {
+		v.add(at.at("verb"), "verb stream with connectivity %s, expected connectivity stream", c)
 	}
 }

@@ -7,29 +7,19 @@ const VerbCondition Verb = "condition"
 
 // Condition sets or deletes a condition of another controller on the operator CR.
 type Condition struct {
-	Type, Status, Reason, Message string
-	// Manager is the field manager; empty: one that is nobody else's.
-	Manager string
-	Delete  bool
+	Type    string `yaml:"type" required:"true" pattern:"^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$" expected:"the type of a condition such as NodeControllerDegraded"`
+	Status  string `yaml:"status,omitempty" enum:"True,False,Unknown" without:"delete=true"`
+	Reason  string `yaml:"reason,omitempty" without:"delete=true"`
+	Message string `yaml:"message,omitempty" without:"delete=true"`
 	// Size is how many bytes Message is filled up to.
-	Size int
+	Size int `yaml:"size,omitempty" minimum:"0" maximum:"2097152" without:"delete=true" description:"bytes that the message is filled up to"`
+	// Manager is the field manager; empty: one that is nobody else's.
+	Manager string `yaml:"manager,omitempty"`
+	Delete  bool   `yaml:"delete,omitempty"`
 }
 
 // Verb implements Action.
 func (*Condition) Verb() Verb { return VerbCondition }
-
-func (c *Condition) fields() []field {
-	status := keywordField(&c.Status, "True", "False", "Unknown")
-	rule := status.check
-	status.check = func(v *validation, at place, name string) {
-		if !c.Delete && c.Status != "" {
-			rule(v, at, name)
-		}
-	}
-	return []field{required("type", textField(&c.Type)), optional("status", status), optional("reason", textField(&c.Reason)), optional("message", textField(&c.Message)),
-		optional("size", sizeField(&c.Size)).doc("bytes that the message is filled up to"),
-		optional("manager", textField(&c.Manager)), optional("delete", boolField(&c.Delete))}
-}
 
 // Text is the message.
 func (c *Condition) Text() string { return filled(c.Message, c.Size) }
@@ -38,24 +28,10 @@ func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 func (c *Condition) Describe() string { return string(VerbCondition) + parameters(c) }
 
 func (c *Condition) check(v *validation, at place) {
-	if !kubeForm.MatchString(c.Type) {
-		v.add(at.at("type"), "type is %s, expected the type of a condition such as NodeControllerDegraded", quote(c.Type))
-	}
 	if n := len(c.Manager); n > contract.MaxFieldManagerBytes {
 		v.add(at.at("manager"), "manager has %d bytes, expected at most %d", n, contract.MaxFieldManagerBytes)
 	}
-	if !c.Delete {
-		if c.Status == "" {
-			v.add(at, "condition without a status, expected True, False or Unknown")
-		}
-		return
-	}
-	for _, f := range c.fields() {
-		switch f.name {
-		case "status", "reason", "message", "size":
-			if f.get() != nil {
-				v.add(at.at(f.name), "%s of a condition that is deleted, expected none", f.name)
-			}
-		}
+	if !c.Delete && c.Status == "" {
+		v.add(at, "condition without a status, expected True, False or Unknown")
 	}
 }

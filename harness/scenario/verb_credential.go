@@ -32,32 +32,16 @@ func providerModes() []string {
 	return []string{CredentialChange, CredentialRewrite, CredentialRemove, CredentialRestore, CredentialExpire, CredentialRevoke, CredentialRenew}
 }
 
-// ofReporter are the modes of reporters that plugins do not have, ofProvider those of plugins that reporters do not have.
-func ofReporter() []string { return without(reporterModes(), providerModes()) }
-func ofProvider() []string { return without(providerModes(), reporterModes()) }
-
-func without(all, some []string) []string {
-	return slices.DeleteFunc(slices.Clone(all), func(m string) bool { return slices.Contains(some, m) })
-}
-
 // Credential lets the credential of a node's reporter expire, renews or rotates it, or changes that of the plugins.
 type Credential struct {
-	Node, Mode string
+	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"whose reporter"`
 	// Provider is for the Secret with which plugins log in at their KMS. It is the cluster's, without a node.
-	Provider bool
+	Provider bool   `yaml:"provider,omitempty" target:"true" description:"the Secret of the plugins, beside an operator"`
+	Mode     string `yaml:"mode" required:"true" enum:"expire,renew,rotate,change,rewrite,remove,restore,revoke" description:"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"`
 }
 
 // Verb implements Action.
 func (*Credential) Verb() Verb { return VerbCredential }
-
-func (c *Credential) fields() []field {
-	return append(ofTarget(optional("node", nodeField(&c.Node)).doc("whose reporter"), optional("provider", boolField(&c.Provider)).doc("the Secret of the plugins, beside an operator")),
-		required("mode", keywordField(&c.Mode, append(reporterModes(), ofProvider()...)...)).doc(
-			"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; "+
-				"rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. "+
-				"Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; "+
-				"expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"))
-}
 
 func (c *Credential) target([]string) string {
 	if c.Provider {
@@ -99,13 +83,13 @@ func (c *Credential) check(v *validation, at place) {
 		v.add(at.at("provider"), "provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology")
 	case c.Provider && c.Node != "":
 		v.add(at.at("node"), "node with provider, expected none: all plugins have the same Secret")
-	case c.Provider && slices.Contains(ofReporter(), c.Mode):
+	case c.Provider && c.Mode == CredentialRotate:
 		v.add(at.at("mode"), "mode %s with provider, expected %s", c.Mode, oneOf(providerModes()))
 	case !c.Provider && operated:
 		v.add(at, "credential with lifecycle operator, expected provider: true: its operator starts reporters itself")
 	case !c.Provider && c.Node == "":
 		v.add(at, "credential without a node, expected one, all, or provider: true")
-	case !c.Provider && slices.Contains(ofProvider(), c.Mode):
+	case !c.Provider && slices.Contains(providerModes(), c.Mode) && !slices.Contains(reporterModes(), c.Mode):
 		v.add(at.at("mode"), "mode %s of a reporter, expected %s", c.Mode, oneOf(reporterModes()))
 	case c.Provider && c.Mode != CredentialRenew && slices.Contains(logInOps(), c.Mode) && v.scenario.Topology.Profile == "":
 		v.add(at.at("mode"), "mode %s without a provider, expected profile in the topology: other plugins do not log in", c.Mode)

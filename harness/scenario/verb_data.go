@@ -26,9 +26,9 @@ const (
 
 // Data writes secrets through every API server in turn, reads them back, or migrates them.
 type Data struct {
-	Op string
-	// Count is how many; 0: 3. Size is in bytes of each; 0: 256.
-	Count, Size int
+	Op    string `yaml:"op" required:"true" enum:"write,verify,migrate"`
+	Count int    `yaml:"count,omitempty" minimum:"1" maximum:"20000"`  // 0: 3
+	Size  int    `yaml:"size,omitempty" minimum:"1" maximum:"1048576"` // in bytes of each; 0: 256
 }
 
 // Objects is how many objects of how many bytes are written.
@@ -36,10 +36,6 @@ func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d
 
 // Verb implements Action.
 func (*Data) Verb() Verb { return VerbData }
-
-func (d *Data) fields() []field {
-	return []field{required("op", keywordField(&d.Op, DataWrite, DataVerify, DataMigrate)), optional("count", intField(&d.Count, 1, MaxObjects)), optional("size", intField(&d.Size, 1, MaxObjectBytes))}
-}
 
 // Describe implements Action.
 func (d *Data) Describe() string { return d.Op + " secrets" + parameters(d, "op") }

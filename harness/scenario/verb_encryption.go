@@ -11,29 +11,15 @@ const (
 	TypeAESGCM   = "aesgcm"
 )
 
-func encryptionTypes() []string { return []string{TypeKMS, TypeIdentity, TypeAESCBC, TypeAESGCM} }
-
 // Encryption switches the cluster's encryption, as an operator would.
 type Encryption struct {
-	Type string
+	Type string `yaml:"type" required:"true" enum:"KMS,identity,aescbc,aesgcm"`
 	// KeyIDs are the plugins, or keys, from now on, the write key first; empty: those from before.
-	KeyIDs []string
+	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63"`
 }
 
 // Verb implements Action.
 func (*Encryption) Verb() Verb { return VerbEncryption }
-
-func (e *Encryption) fields() []field {
-	keyIDs := listField(&e.KeyIDs, some(formed(keyIDForm), MaxKeyIDs))
-	keyIDs.check = func(v *validation, at place, _ string) {
-		if e.Type == TypeIdentity {
-			v.add(at, "keyIDs with type identity, expected none: clear text has no key")
-			return
-		}
-		v.keyIDList(at, e.KeyIDs)
-	}
-	return []field{required("type", keywordField(&e.Type, encryptionTypes()...)), optional("keyIDs", keyIDs)}
-}
 
 // Describe implements Action.
 func (e *Encryption) Describe() string { return "encryption type " + e.Type + parameters(e, "type") }
@@ -43,6 +29,9 @@ func (*Encryption) ofCluster() {}
 func (*Encryption) harm() string { return string(VerbEncryption) }
 
 func (e *Encryption) check(v *validation, at place) {
+	if e.Type == TypeIdentity && len(e.KeyIDs) > 0 {
+		v.add(at.at("keyIDs"), "keyIDs with type identity, expected none: clear text has no key")
+	}
 	if v.scenario.Topology.ByOperator() {
 		v.add(at, "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
 	}

@@ -1,24 +1,17 @@
 package scenario
 
-import "github.com/kmsharness/kmsharness/contract"
-
 // VerbEntries writes entries as software that is no reporter of the cluster.
 const VerbEntries Verb = "entries"
 
 // Entries writes entries on the operator CR under a field manager that is no reporter's. With Node it overwrites the entry of that node, in the wire form
 // of the run. Without it puts Count entries of nodes that do not exist into the typed list, in place of those from before.
 type Entries struct {
-	Count int
-	Node  string
+	Count int    `yaml:"count,omitempty" minimum:"0" maximum:"200" description:"so many of nodes that do not exist, in place of those from before"`
+	Node  string `yaml:"node,omitempty" refers:"node" description:"the entry of this node, which has a reporter"`
 }
 
 // Verb implements Action.
 func (*Entries) Verb() Verb { return VerbEntries }
-
-func (e *Entries) fields() []field {
-	return []field{optional("count", intField(&e.Count, 0, contract.MaxTypedReports)).doc("so many of nodes that do not exist, in place of those from before"),
-		optional("node", oneNodeField(&e.Node)).doc("the entry of this node, which has a reporter")}
-}
 
 // Describe implements Action.
 func (e *Entries) Describe() string {

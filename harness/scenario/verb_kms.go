@@ -8,16 +8,13 @@ const (
 	VerbKMS    Verb = "kms"
 )
 
-// maxKEKs is the most versions of one remote key (fakeplugin/keyring).
-const maxKEKs = 10_000
-
 // Rotate makes a new KEK in the remote KMS. Each plugin notices with its own lag.
-type Rotate struct{ Lag Lag }
+type Rotate struct {
+	Lag Lag `yaml:"lag,omitempty"`
+}
 
 // Verb implements Action.
 func (*Rotate) Verb() Verb { return VerbRotate }
-
-func (r *Rotate) fields() []field { return []field{optional("lag", lagField(&r.Lag))} }
 
 // Describe implements Action.
 func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + parameters(r) }
@@ -28,16 +25,16 @@ func (*Rotate) harm() string { return string(VerbRotate) }
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
-	Op string
+	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew"`
 	// Node loses or regains access; empty: all nodes.
-	Node string
-	// KEK is a version; 0: the newest.
-	KEK int
+	Node string `yaml:"node,omitempty" refers:"nodes"`
+	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
+	KEK int `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	// Failure of the profile in whose words log-ins are refused; empty: the one that the profile names.
-	Failure string
+	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
 }
 
-// Operations of the verb kms: kekOps change the state of a KEK, accessOps the access of a node to the remote KMS.
+// Operations of the verb kms: those of kekOps change the state of a KEK, the others the access of a node to the remote KMS.
 const (
 	KMSDisable = "disable"
 	KMSEnable  = "enable"
@@ -54,17 +51,9 @@ const (
 
 func kekOps() []string   { return []string{KMSDisable, KMSEnable, KMSDelete} }
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
-func accessOps() []string {
-	return append([]string{KMSDeny, KMSAllow, KMSCut, KMSRestore}, logInOps()...)
-}
 
 // Verb implements Action.
 func (*KMS) Verb() Verb { return VerbKMS }
-
-func (k *KMS) fields() []field {
-	return []field{required("op", keywordField(&k.Op, append(kekOps(), accessOps()...)...)), optional("node", nodeField(&k.Node)), optional("kek", intField(&k.KEK, 1, maxKEKs)),
-		optional("failure", formField(&k.Failure, nameForm)).doc("with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names")}
-}
 
 // Describe implements Action.
 func (k *KMS) Describe() string {
@@ -106,24 +95,13 @@ func (k *KMS) EndedBy(b Action) bool {
 }
 
 func (k *KMS) check(v *validation, at place) {
-	ofKEK := slices.Contains(kekOps(), k.Op)
-	k.checkLogIn(v, at)
-	switch {
-	case !ofKEK && !slices.Contains(accessOps(), k.Op):
-	case ofKEK && k.Node != "":
+	if k.Node != "" && slices.Contains(kekOps(), k.Op) {
 		v.add(at.at("node"), "a node with op %s, expected none: a KEK has one state for all nodes; cut and deny are per node", k.Op)
-	case !ofKEK && k.KEK != 0:
-		v.add(at.at("kek"), "a kek with op %s, expected it with %s only", k.Op, oneOf(kekOps()))
 	}
-}
-
-// checkLogIn checks what is about the log-in of a plugin.
-func (k *KMS) checkLogIn(v *validation, at place) {
-	refuses := k.Op == KMSExpire || k.Op == KMSRevoke
+	if !slices.Contains(logInOps(), k.Op) {
+		return
+	}
 	switch profile := v.scenario.Topology.Profile; {
-	case k.Failure != "" && !refuses:
-		v.add(at.at("failure"), "a failure with op %s, expected it with expire or revoke only", k.Op)
-	case !slices.Contains(logInOps(), k.Op):
 	case profile == "":
 		v.add(at.at("op"), "op %s without a provider, expected profile in the topology: other plugins do not log in", k.Op)
 	case k.Failure != "" && v.parser.faults != nil:

@@ -15,38 +15,22 @@ const LinkRestore = "restore"
 
 // Link breaks a link of the network, or restores it.
 type Link struct {
-	From, To string
+	From string `yaml:"from" required:"true" target:"true" enum:"reporter,aggregator,apiserver,load-balancer,client,harness,node"`
+	To   string `yaml:"to" required:"true" target:"true" refers:"linkEnd" enum:"aggregator,apiserver,etcd,load-balancer,network"` // see linkEnds
 	// Node is the node whose link it is; empty: all nodes.
-	Node string
-	// Mode is one of linkModes.
-	Mode string
+	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`
+	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore"`
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
-	Delay Duration
-	// Direction is what a cut link loses: requests or answers; empty: both.
-	Direction string
-	// Rate of a throttled link in each direction, in bytes a second; Loss of a lossy link, in percent.
-	Rate, Loss int
+	Delay Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
+	// Direction is what a cut link loses; empty: both.
+	Direction string `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" description:"what cut loses; both if left out"`
+	// Rate of a throttled link is at most that of a fast network.
+	Rate int `yaml:"rate,omitempty" minimum:"1" maximum:"1000000000" with:"mode=throttled" needed:"500" description:"of throttled: bytes a second in each direction"`
+	Loss int `yaml:"loss,omitempty" minimum:"1" maximum:"99" with:"mode=lossy" needed:"5" description:"of lossy: percent of the segments"`
 }
 
 // Verb implements Action.
 func (*Link) Verb() Verb { return VerbLink }
-
-func (l *Link) fields() []field {
-	to := keywordField(&l.To, linkTos()...)
-	to.check = func(v *validation, at place, _ string) {
-		if slices.Contains(linkFroms(), l.From) {
-			v.keyword(at, "to (from "+l.From+")", l.To, linkEnds()[l.From])
-		}
-	}
-	return append(ofTarget(required("from", keywordField(&l.From, linkFroms()...)), required("to", to), optional("node", nodeField(&l.Node))),
-		required("mode", keywordField(&l.Mode, linkModes()...)), optional("delay", durationField(&l.Delay)).doc("of slow and slow-handshake"),
-		optional("direction", keywordField(&l.Direction, "requests", "answers")).doc("what cut loses; both if left out"),
-		optional("rate", intField(&l.Rate, 1, maxRate)).doc("of throttled: bytes a second in each direction"),
-		optional("loss", intField(&l.Loss, 1, 99)).doc("of lossy: percent of the segments"))
-}
-
-// maxRate of a throttled link, in bytes a second, is that of a fast network.
-const maxRate = 1_000_000_000
 
 // Ends is the link that is meant.
 func (l *Link) Ends() Selector { return Selector{From: l.From, To: l.To, Node: l.Node} }
@@ -118,25 +102,10 @@ func linkEnds() map[string][]string {
 	}
 }
 
-func linkFroms() []string {
-	return strings.Fields("reporter aggregator apiserver load-balancer client harness node")
-}
-
-// linkTos are the other ends of any link.
-func linkTos() []string {
-	var all []string
-	for _, from := range linkFroms() {
-		all = append(all, linkEnds()[from]...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-func linkModes() []string {
-	return strings.Fields("cut reset slow mute throttled lossy slow-handshake stale restore")
-}
-
 func (l *Link) check(v *validation, at place) {
+	if ends := linkEnds()[l.From]; ends != nil {
+		v.keyword(at.at("to"), "to (from "+l.From+")", l.To, ends)
+	}
 	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
 		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
 		switch {
@@ -159,31 +128,7 @@ func (l *Link) check(v *validation, at place) {
 			v.add(at.at("node"), "a node with mode stale, expected none: the load balancer has one list of all API servers")
 		}
 	}
-	l.checkParameters(v, at)
-}
-
-// checkParameters checks that a mode has its parameter, and no other.
-func (l *Link) checkParameters(v *validation, at place) {
-	for _, p := range []struct {
-		name, modes, example string
-		given, needed        bool
-	}{
-		{"delay", "slow or slow-handshake", "delay: 200ms", !l.Delay.IsZero(), l.Mode == history.LinkSlow || l.Mode == history.LinkSlowHandshake},
-		{"rate", "throttled", "rate: 500", l.Rate != 0, l.Mode == history.LinkThrottled},
-		{"loss", "lossy", "loss: 5", l.Loss != 0, l.Mode == history.LinkLossy},
-	} {
-		switch {
-		case p.needed && !p.given:
-			v.add(at, "mode %s without a %s, expected one such as %s", l.Mode, p.name, p.example)
-		case p.given && !p.needed:
-			v.add(at.at(p.name), "a %s with mode %s, expected it with %s only", p.name, quote(l.Mode), p.modes)
-		}
-	}
-	switch {
-	case l.Direction == "":
-	case l.Mode != history.LinkCut:
-		v.add(at.at("direction"), "a direction with mode %s, expected it with cut only", quote(l.Mode))
-	case l.From == history.RoleNode:
+	if l.From == history.RoleNode && l.Mode == history.LinkCut && l.Direction != "" {
 		v.add(at.at("direction"), "a direction from node to network, expected none: a node is cut off in both")
 	}
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"regexp"
 	"slices"
 )
 
@@ -12,22 +13,17 @@ const ReporterLingers = "lingers"
 
 // Node removes, adds or replaces a node: exactly one of Remove, Add and Replace is set.
 type Node struct {
-	Remove, Add, Replace string
+	Remove  string `yaml:"remove,omitempty" refers:"node"`
+	Add     string `yaml:"add,omitempty" refers:"newNode"`
+	Replace string `yaml:"replace,omitempty" refers:"node"`
 	// With is the new node of Replace.
-	With string
+	With string `yaml:"with,omitempty" refers:"newNode"`
 	// Reporter is ReporterLingers, or empty.
-	Reporter string
+	Reporter string `yaml:"reporter,omitempty" enum:"lingers"`
 }
 
 // Verb implements Action.
 func (*Node) Verb() Verb { return VerbNode }
-
-func (n *Node) fields() []field {
-	named := func(p *string) value { v := oneNodeField(p); v.check = nil; return v }
-	reporter := keywordField(&n.Reporter, ReporterLingers)
-	reporter.check = nil
-	return []field{optional("remove", named(&n.Remove)), optional("add", named(&n.Add)), optional("replace", named(&n.Replace)), optional("with", named(&n.With)), optional("reporter", reporter)}
-}
 
 // Describe implements Action.
 func (n *Node) Describe() string { return "nodes:" + parameters(n) }
@@ -38,35 +34,33 @@ func (n *Node) check(v *validation, at place) {
 	if v.scenario.Topology.ByOperator() && len(v.scenario.Topology.Aggregated()) > 0 {
 		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	}
-	ops := map[string]string{"remove": n.Remove, "add": n.Add, "replace": n.Replace}
-	written := []string{}
-	for _, op := range []string{"remove", "add", "replace"} {
-		if ops[op] != "" {
-			written = append(written, op)
+	written := 0
+	for _, name := range []string{n.Remove, n.Add, n.Replace} {
+		if name != "" {
+			written++
 		}
 	}
-	if len(written) != 1 {
-		v.add(at, "%d of remove, add and replace, expected one", len(written))
+	if written != 1 {
+		v.add(at, "%d of remove, add and replace, expected one", written)
 		return
 	}
-	op := written[0]
-	if op == "add" {
+	if n.Add != "" {
 		v.newNode(at.at("add"), n.Add, "")
-	} else {
-		v.nodeName(at.at(op), ops[op], append(slices.Clone(v.nodes), NodeAny))
 	}
 	switch {
-	case op == "replace" && n.With == "":
+	case n.Replace == "" && n.With != "":
+		v.add(at.at("with"), "with without replace, expected it with replace only")
+	case n.Replace != "" && n.With == "":
 		v.add(at, "replace without with, expected the name of the new node")
-	case op != "replace" && n.With != "":
-		v.add(at.at("with"), "with beside %s, expected it with replace only", op)
-	case op == "replace":
+	case n.Replace != "":
 		v.newNode(at.at("with"), n.With, n.Replace)
 	}
-	if n.Reporter != "" && (op == "add" || n.Reporter != ReporterLingers) {
-		v.add(at.at("reporter"), "reporter is %s beside %s, expected lingers beside remove or replace", quote(n.Reporter), op)
+	if n.Add != "" && n.Reporter != "" {
+		v.add(at.at("reporter"), "reporter beside add, expected it beside remove or replace")
 	}
 }
+
+var nodeForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
 // newNode checks the name of a node that a step adds; only the node that it replaces may have it.
 func (v *validation) newNode(at place, name, replaces string) {

@@ -1,14 +1,12 @@
 package scenario
 
 import (
+	"fmt"
 	"maps"
-	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Verbs for plugins.
@@ -22,40 +20,16 @@ const ProviderFailure = "provider-failure"
 
 // Inject puts a fault of the catalogue in force (fakeplugin/fault).
 type Inject struct {
-	Plugin Selector
-	Fault  string
+	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID"`
+	Fault  string   `yaml:"fault" required:"true"`
 	// Method is one of Status, Encrypt and Decrypt, or several joined by +; empty: all.
-	Method string
+	Method string `yaml:"method,omitempty"`
 	// Params are the fault's own, and "for".
-	Params map[string]any
+	Params map[string]any `yaml:",inline"`
 }
 
 // Verb implements Action.
 func (*Inject) Verb() Verb { return VerbInject }
-
-func (i *Inject) fields() []field {
-	return []field{pluginField(&i.Plugin), required("fault", textField(&i.Fault)), optional("method", textField(&i.Method))}
-}
-
-func pluginField(s *Selector) field {
-	f := required("plugin", mappingField("plugin", optional("apiServer", apiServerField(&s.APIServer)), optional("node", nodeField(&s.Node)), optional("keyID", keyIDField(&s.KeyID))))
-	f.target = true
-	return f
-}
-
-// apiServerField is an API server of the topology.
-func apiServerField(p *string) value {
-	v := keywordField(p, APIServers()...)
-	v.check = func(v *validation, at place, _ string) { v.selectedAPIServer(at, *p) }
-	return v
-}
-
-// keyIDField is the keyID of a plugin that is there at some time.
-func keyIDField(p *string) value {
-	v := textField(p)
-	v.check = func(v *validation, at place, _ string) { v.keyID(at, *p) }
-	return v
-}
 
 func (i *Inject) selector() *Selector { return &i.Plugin }
 
@@ -112,11 +86,6 @@ func (i *Inject) Bound() Duration {
 	return D(text)
 }
 
-// readOpen takes the parameters of the fault: what is no field.
-func (i *Inject) readOpen(n *yaml.Node) { i.Params = openFields(n, i.fields()) }
-
-func (i *Inject) openParams() map[string]any { return shownParams(i.Params) }
-
 // FaultParams are the parameters of the fault as its catalogue reads them: the method too, and durations as text.
 func (i *Inject) FaultParams() map[string]any {
 	params := Params(i)
@@ -140,12 +109,38 @@ func (i *Inject) resolveParams(t contract.Timing, faults FaultChecker) error {
 		}
 		resolved, err := resolveValue(value, t)
 		if err != nil {
-			return wrapName(name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 		i.Params = maps.Clone(i.Params)
 		i.Params[name] = resolved
 	}
 	return nil
+}
+
+// resolveValue is a parameter of a fault that is a duration, resolved.
+func resolveValue(value any, t contract.Timing) (any, error) {
+	switch v := value.(type) {
+	case map[string]time.Duration, time.Duration:
+		return v, nil
+	case Duration:
+		return v.Resolve(t)
+	case string:
+		return D(v).Resolve(t)
+	case int, float64:
+		return D(fmt.Sprint(v)).Resolve(t)
+	case map[string]any:
+		out := map[string]time.Duration{}
+		for node, one := range v {
+			d, err := resolveValue(one, t)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", node, err)
+			}
+			out[node], _ = d.(time.Duration)
+		}
+		return out, nil
+	default:
+		return nil, fmt.Errorf("is a %T, expected a duration", value)
+	}
 }
 
 func (i *Inject) check(v *validation, at place) {
@@ -199,24 +194,15 @@ func (v *validation) methods(method string, at place) {
 	}
 }
 
-func (v *validation) keyID(at place, id string) {
-	if id != "" && !slices.Contains(v.keyIDs, id) {
-		v.add(at, "keyID %s is not in the topology, expected %s%s", quote(id), oneOf(v.keyIDs), suggest.DidYouMean(id, v.keyIDs))
-	}
-}
-
 // Release ends faults. Without Fault it ends every fault of the selected plugins.
 type Release struct {
-	Plugin        Selector
-	Fault, Method string
+	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID"`
+	Fault  string   `yaml:"fault,omitempty"`
+	Method string   `yaml:"method,omitempty"`
 }
 
 // Verb implements Action.
 func (*Release) Verb() Verb { return VerbRelease }
-
-func (r *Release) fields() []field {
-	return []field{pluginField(&r.Plugin), optional("fault", textField(&r.Fault)), optional("method", textField(&r.Method))}
-}
 
 func (r *Release) selector() *Selector { return &r.Plugin }
 

@@ -36,48 +36,24 @@ const (
 )
 
 // Releases are the values of release, the default first.
-func Releases() []string { return []string{ReleaseNewer, ReleaseOlder} }
+func Releases() []string { return tagOf[Process]("Release", "enum") }
 
 // Process starts or ends processes.
 type Process struct {
-	Do     Verb // VerbStart … VerbRestart
-	Target Selector
+	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
+	Target Selector `yaml:",inline" target:"true" only:"role,apiServer,node,keyID,instance"`
 	// With is how a restart ends the process; empty: it is asked to end.
-	With string
+	With string `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
 	// Release is that of an operator that is started; empty: as before.
-	Release string
+	Release string `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
 	// Overlap is how long a reporter that is restarted runs beside its successor.
-	Overlap Duration
+	Overlap Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
 	// Unlisted starts a plugin whose socket no API server and no reporter is given.
-	Unlisted bool
-}
-
-func processVerb(verb Verb, about string) definition {
-	return definition{verb, about, func() Action { return &Process{Do: verb} }}
+	Unlisted bool `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
 
 // Verb implements Action.
 func (p *Process) Verb() Verb { return p.Do }
-
-func (p *Process) fields() []field {
-	instance := textField(&p.Target.Instance)
-	instance.shape = &shape{custom: checkInstance}
-	known := roles()
-	if p.Do == VerbSilence { // what only answers can be paused, which is the same to others
-		known = []string{history.RoleReporter, history.RoleAggregator, history.RoleNode}
-	}
-	fields := ofTarget(required("role", keywordField(&p.Target.Role, known...)), optional("apiServer", apiServerField(&p.Target.APIServer)),
-		optional("node", nodeField(&p.Target.Node)), optional("keyID", keyIDField(&p.Target.KeyID)), optional("instance", instance))
-	release := optional("release", keywordField(&p.Release, Releases()...)).doc("of the operator, from now on; older: from before KMS")
-	switch p.Do {
-	case VerbRestart:
-		return append(fields, optional("with", scalarValue(&p.With, &shape{kind: kindText, keywords: []string{WithKill, WithContainer}})), release,
-			optional("overlap", positiveField(&p.Overlap)).doc("of a reporter: the new one starts so long before the old one ends"))
-	case VerbStart:
-		return append(fields, release, optional("unlisted", boolField(&p.Unlisted)).doc("a plugin beside those of its node, whose socket no API server and no reporter is given"))
-	}
-	return fields
-}
 
 func (p *Process) selector() *Selector { return &p.Target }
 
@@ -130,12 +106,8 @@ func (p *Process) EndedBy(b Action) bool {
 	return other.Do == VerbStart
 }
 
-// roles of processes that an action can name; those of a node first.
-func roles() []string {
-	return append(nodeRoles(), history.RoleAggregator, history.RoleOperator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer)
-}
-
-func nodeRoles() []string { return append(podRoles(), history.RolePod, history.RoleNode) }
+// roles of processes that an action can name.
+func roles() []string { return tagOf[Selector]("Role", "enum") }
 
 // podRoles are the processes of the API server's pod, each in a container of its own.
 func podRoles() []string {
@@ -166,18 +138,9 @@ func (p *Process) check(v *validation, at place) {
 	if t.Role == history.RoleOperator && !v.scenario.Topology.ByOperator() {
 		v.add(at.at("role"), "role operator, and there is none, expected lifecycle: operator in the topology")
 	}
-	if t.APIServer != "" && !slices.Contains(ownRoles(), t.Role) {
-		v.add(at.at("apiServer"), "role %s is no API server's own, expected it with %s only", t.Role, oneOf(ownRoles()))
-	}
-	if t.Node != "" && !slices.Contains(nodeRoles(), t.Role) {
-		v.add(at.at("node"), "role %s has no node, expected none", t.Role)
-	}
-	if t.KeyID != "" && t.Role != history.RolePlugin {
-		v.add(at.at("keyID"), "role %s has no keyID, expected none", t.Role)
-	}
-	v.instance(t, at.at("instance"))
-	if p.Release != "" && t.Role != history.RoleOperator {
-		v.add(at.at("release"), "release with role %s, expected it with operator only", t.Role)
+	if t.Instance != "" && t.Role == history.RoleAggregator {
+		replicas := []string{"1", "2", "3"}[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))]
+		v.keyword(at.at("instance"), "instance", t.Instance, append(replicas, "leader", "standby"))
 	}
 	if known, ok := groupVerbs()[t.Role]; ok && !slices.Contains(known, string(p.Do)) {
 		v.add(at.at("role"), "role %s with %s, expected it with %s", t.Role, p.Do, oneOf(known))
@@ -195,9 +158,7 @@ func (p *Process) checkUnlisted(v *validation, at place) {
 		}
 	}
 	switch {
-	case !p.Unlisted:
-	case p.Target.Role != history.RolePlugin:
-		v.add(at.at("unlisted"), "unlisted with role %s, expected it with plugin only", p.Target.Role)
+	case !p.Unlisted || p.Target.Role != history.RolePlugin:
 	case v.scenario.Topology.ByOperator():
 		v.add(at.at("unlisted"), "unlisted with lifecycle operator, expected none: its operator numbers all plugins")
 	case p.Target.KeyID == "":
@@ -209,9 +170,7 @@ func (p *Process) checkUnlisted(v *validation, at place) {
 
 func (p *Process) checkOverlap(v *validation, at place) {
 	switch {
-	case p.Overlap.IsZero():
-	case p.Target.Role != history.RoleReporter:
-		v.add(at.at("overlap"), "overlap with role %s, expected it with reporter only", p.Target.Role)
+	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter:
 	case p.With != "":
 		v.add(at.at("overlap"), "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
 	case v.scenario.Topology.ByOperator():
@@ -224,21 +183,7 @@ func (p *Process) checkWith(v *validation, at place) {
 	switch {
 	case role == history.RoleNode && p.Do == VerbRestart && p.With != WithKill:
 		v.add(at, "restart of a node, expected with: kill: it loses its power")
-	case p.With == "" || p.With == WithKill:
-	case p.With != WithContainer:
-		v.add(at, "with is %s, expected kill, container or nothing", quote(p.With))
-	case !slices.Contains(podRoles(), role):
+	case p.With == WithContainer && !slices.Contains(podRoles(), role):
 		v.add(at, "with is container, expected it with role %s only", oneOf(podRoles()))
-	}
-}
-
-func (v *validation) instance(p Selector, at place) {
-	switch {
-	case p.Instance == "":
-	case p.Role != history.RoleAggregator:
-		v.add(at, "role %s has one instance, expected none", p.Role)
-	default:
-		known := append(instances()[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))], "leader", "standby")
-		v.keyword(at, "instance", p.Instance, known)
 	}
 }

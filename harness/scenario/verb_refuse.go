@@ -10,40 +10,25 @@ import (
 // VerbRefuse lets API servers refuse requests of the system under test.
 const VerbRefuse Verb = "refuse"
 
-const (
-	// maxRefusals is how many requests a refusal can be counted for: an hour of a reporter's.
-	maxRefusals = 10_000
-	// maxRetryAfter bounds Retry-After, in seconds. kube-apiserver asks for 1 to 64 (KEP-1040); more than a minute no test waits for.
-	maxRetryAfter = 60
-)
-
 // Refuse lets API servers refuse requests of reporters or aggregators.
 type Refuse struct {
 	// Role is whose requests are refused; empty: both roles'.
-	Role string
+	Role string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`
 	// Node is that of the API server; empty: all.
-	Node string
+	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
 	// Mode is what is answered: one of history.RefusalModes, or restore.
-	Mode string
-	// Method is the verb of the requests ("patch"); empty: all.
-	Method string
-	// Count requests are refused, then none; 0: until For is over, or the mode restore.
-	Count int
-	For   Duration
-	// RetryAfter is in seconds; 0: 1.
-	RetryAfter int
+	Mode string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" description:"what is answered; restore ends all refusals of the role at the node"`
+	// Method is the verb of the requests ("patch"), one that reporters and aggregators use; empty: all.
+	Method string `yaml:"verb,omitempty" enum:"get,list,watch,patch,create,update" without:"mode=restore" description:"of the requests; default all"`
+	// Count requests are refused, then none; 0: until For is over, or the mode restore. The most are an hour of a reporter's.
+	Count int      `yaml:"count,omitempty" minimum:"1" maximum:"10000" without:"mode=restore" description:"so many requests, then none"`
+	For   Duration `yaml:"for,omitempty" positive:"true" without:"mode=restore" description:"for so long"`
+	// RetryAfter is in seconds; 0: 1. kube-apiserver asks for 1 to 64 (KEP-1040); more than a minute no test waits for.
+	RetryAfter int `yaml:"retryAfter,omitempty" minimum:"1" maximum:"60" with:"mode=too-many-requests" description:"seconds, with too-many-requests; default 1"`
 }
 
 // Verb implements Action.
 func (*Refuse) Verb() Verb { return VerbRefuse }
-
-func (r *Refuse) fields() []field {
-	return append(ofTarget(optional("role", keywordField(&r.Role, refusedRoles()...)).doc("whose requests; default both"), optional("node", nodeField(&r.Node)).doc("of the API server; default all")),
-		required("mode", keywordField(&r.Mode, append(history.RefusalModes(), history.RefuseRestore)...)).doc("what is answered; restore ends it"),
-		optional("verb", keywordField(&r.Method, refusedVerbs()...)).doc("of the requests; default all"),
-		optional("count", intField(&r.Count, 1, maxRefusals)).doc("so many requests, then none"), optional("for", positiveField(&r.For)).doc("for so long"),
-		optional("retryAfter", intField(&r.RetryAfter, 1, maxRetryAfter)).doc("seconds, with too-many-requests; default 1"))
-}
 
 func (r *Refuse) requests() Selector { return Selector{Role: r.Role, Node: r.Node} }
 
@@ -82,27 +67,8 @@ func (r *Refuse) EndedBy(b Action) bool {
 	return ok && other.Mode == history.RefuseRestore && other.requests().covers(r.requests())
 }
 
-func refusedRoles() []string { return []string{history.RoleReporter, history.RoleAggregator} }
-
-// refusedVerbs are those that reporters and aggregators use.
-func refusedVerbs() []string { return []string{"get", "list", "watch", "patch", "create", "update"} }
-
 func (r *Refuse) check(v *validation, at place) {
-	if !slices.Contains(append(history.RefusalModes(), history.RefuseRestore), r.Mode) {
-		return
-	}
-	if r.Mode == history.RefuseRestore {
-		for _, f := range r.fields() {
-			if name := f.name; !f.target && name != "mode" && v.given(at.at(name), f) {
-				v.add(at.at(name), "%s with mode restore, expected it with a mode that refuses: restore ends all refusals of the role at the node", name)
-			}
-		}
-		return
-	}
 	if r.Mode == history.RefuseWebhookTimeout && slices.Contains([]string{"get", "list", "watch"}, r.Method) {
 		v.add(at.at("verb"), "verb %s with mode webhook-timeout, expected one that writes: admission does not look at reads", r.Method)
-	}
-	if r.RetryAfter != 0 && r.Mode != history.RefuseTooManyRequests {
-		v.add(at.at("retryAfter"), "retryAfter with mode %s, expected it with too-many-requests only", r.Mode)
 	}
 }

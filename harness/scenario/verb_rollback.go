@@ -1,12 +1,6 @@
 package scenario
 
-import (
-	"regexp"
-
-	"go.yaml.in/yaml/v3"
-
-	"github.com/kmsharness/kmsharness/harness/history"
-)
+import "github.com/kmsharness/kmsharness/harness/history"
 
 // VerbRollback replaces a pod of an API server by one of another revision.
 const VerbRollback Verb = "rollback"
@@ -19,44 +13,19 @@ const (
 	RevisionNewest = "newest"
 )
 
-var toRevision = regexp.MustCompile("^(" + RevisionPrevious + "|" + RevisionNewest + "|[1-9][0-9]{0,5})$")
-
 // Rollback replaces the pod of a node, or all pods of an aggregated API server, by one of another revision: what the startup monitor of a static pod
 // does, or kubectl rollout undo to a Deployment.
 type Rollback struct {
 	// Pods are those of kube-apiserver on Node, or all of the aggregated APIServer.
-	Pods Selector
+	Pods Selector `yaml:",inline" target:"true" only:"apiServer,node"`
 	// To is RevisionPrevious, RevisionNewest, or the number of a revision of the encryption configuration.
-	To string
+	To string `yaml:"to" required:"true" format:"int-or-string" pattern:"^(previous|newest|[1-9][0-9]{0,5})$" minimum:"1" expected:"previous, newest or the number of a revision" description:"the number of a revision (operator.revisions), the previous one, or the newest again"`
 	// Expect is OutcomeRefused if there must be no such pod; empty: there must.
-	Expect string
+	Expect string `yaml:"expect,omitempty" enum:"accepted,refused" description:"refused: there is no such revision any more, or its pod could not read what is stored"`
 }
 
 // Verb implements Action.
 func (*Rollback) Verb() Verb { return VerbRollback }
-
-func (r *Rollback) fields() []field {
-	to := textField(&r.To)
-	to.shape = &shape{custom: checkRevision}
-	to.check = func(v *validation, at place, _ string) {
-		if !toRevision.MatchString(r.To) {
-			v.add(at, "to is %s, expected %s", quote(r.To), revisionWords)
-		}
-	}
-	return append(ofTarget(optional("apiServer", apiServerField(&r.Pods.APIServer)).doc("an aggregated API server: all of its pods"),
-		optional("node", nodeField(&r.Pods.Node)).doc("of kube-apiserver's pod")),
-		required("to", to).doc("the number of a revision (operator.revisions), the previous one, or the newest again"),
-		optional("expect", keywordField(&r.Expect, outcomes()...)).doc("refused: there is no such revision any more, or its pod could not read what is stored"))
-}
-
-const revisionWords = "previous, newest or the number of a revision"
-
-// checkRevision accepts 3 and "3" alike.
-func checkRevision(c *checker, n *yaml.Node, at place) {
-	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" && n.ShortTag() != "!!str" {
-		c.add(n, at, "to is %s, expected %s", describe(n), revisionWords)
-	}
-}
 
 func (r *Rollback) selector() *Selector { return &r.Pods }
 

@@ -1,0 +1,228 @@
+package scenario
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// file is a scenario as it stands in a file. What has its default is left out.
+type file struct {
+	APIVersion string   `yaml:"apiVersion" required:"true" enum:"kmsharness.io/v1alpha1"`
+	Kind       string   `yaml:"kind" required:"true" enum:"Scenario"`
+	Metadata   metadata `yaml:"metadata" required:"true"`
+	Spec       spec     `yaml:"spec" required:"true"`
+}
+
+type metadata struct {
+	Name     string   `yaml:"name" required:"true" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" maxLength:"63" expected:"words of small letters and digits joined by dashes, at most 63 characters" description:"unique, the file's name without .yaml"`
+	Title    string   `yaml:"title" required:"true" pattern:"^[^\\n]*\\S[^\\n]*$" maxLength:"200" expected:"one sentence of at most 200 characters on one line" description:"one sentence that says what must hold"`
+	Area     string   `yaml:"area" required:"true" enum:"coldstart,sno,plugin,kms,reporter,aggregator,controlplane,network,node-lifecycle,encryption-type,rotation,lifecycle,observability,security,scale" description:"part of the catalogue"`
+	Labels   []string `yaml:"labels,omitempty,flow" item:"label" pattern:"^[a-z0-9]+([-.:/][a-z0-9]+)*$" maxItems:"100" uniqueItems:"true" expected:"small letters and digits, such as slow" description:"further labels, such as slow"`
+	OnlyKind string   `yaml:"onlyKind,omitempty" pattern:"^\\S(.*\\S)?$" maxLength:"200" expected:"one line of at most 200 characters" description:"what of a real cluster it judges that no other backend can: it gets the label only-kind, which the gate runs on kind"`
+	Covers   []string `yaml:"covers,omitempty,flow" item:"statement" pattern:"^S[0-9]-[0-9]{2}$" maxItems:"100" uniqueItems:"true" expected:"a statement's id such as S0-08" description:"ids of the statements that it tests, such as S0-08"`
+}
+
+type spec struct {
+	Topology        Topology        `yaml:"topology,omitempty,flow" description:"what is there when the steps begin"`
+	Contract        string          `yaml:"contract,omitempty" enum:"conditions,healthreports" description:"wire form of the reports; default conditions"`
+	Operator        string          `yaml:"operator,omitempty" enum:"kubeapiserver,openshiftapiserver,authentication" description:"whose custom resource is reported to; default kubeapiserver"`
+	ClusterOperator ClusterOperator `yaml:"clusterOperator,omitempty,flow" description:"how the aggregator unites conditions into those of the ClusterOperator"`
+	Excused         []Excuse        `yaml:"excused,omitempty,flow" description:"violations that this scenario wants"`
+	Steps           []Step          `yaml:"steps" required:"true" minItems:"1" maxItems:"10000" description:"the timeline: one verb each"`
+}
+
+// stepFile is a step as it stands in a file.
+type stepFile struct {
+	Expect   *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" pattern:"\\S" description:"becomes true within a time"`
+	Holds    *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" pattern:"\\S" description:"is true now and stays true for a time"`
+	Never    *string  `yaml:"never,omitempty" verbs:"never" required:"true" pattern:"\\S" description:"stays false for a time"`
+	Within   Duration `yaml:"within,omitempty" verbs:"expect" required:"true" positive:"true" description:"for how long it is watched"`
+	For      Duration `yaml:"for,omitempty" verbs:"holds,never" required:"true" positive:"true" description:"for how long it is watched"`
+	Origin   string   `yaml:"origin,omitempty" verbs:"expect,holds,never" enum:"source,house" description:"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict"`
+	Given    string   `yaml:"given,omitempty" verbs:"expect,holds,never" pattern:"\\S" description:"the effect of a fault: if it never was true meanwhile, what was not met is not judged"`
+	Parallel []Step   `yaml:"parallel,omitempty" verbs:"parallel" required:"true" minItems:"1" maxItems:"10000" description:"steps that go on at the same time"`
+	Repeat   *Repeat  `yaml:"repeat,omitempty" verbs:"repeat" required:"true" description:"steps that are done several times"`
+	Wait     Duration `yaml:"wait,omitempty" verbs:"wait" required:"true" positive:"true" description:"lets time pass; the invariants are judged meanwhile"`
+	At       Duration `yaml:"at,omitempty" description:"not before this time from the beginning of the steps"`
+	After    Duration `yaml:"after,omitempty" description:"this long after the previous step"`
+	Action   Action   `yaml:"-"` // under its verb
+}
+
+// Areas are the parts of the catalogue.
+func Areas() []string { return tagOf[metadata]("Area", "enum") }
+
+// Contracts are the wire forms of reports, the default first.
+func Contracts() []string { return tagOf[spec]("Contract", "enum") }
+
+// Operators are those whose CR can be reported to, the default first.
+func Operators() []string { return tagOf[spec]("Operator", "enum") }
+
+// keywords are what a step can be: a verb, or one of the others; it has exactly one.
+func keywords() []string {
+	var keywords []string
+	for _, v := range Verbs() {
+		keywords = append(keywords, string(v))
+	}
+	return append(keywords, "expect", "holds", "never", "parallel", "repeat", "wait")
+}
+
+// stepShape is the shape of a step with a keyword.
+func stepShape(keyword string) shape {
+	t := reflect.TypeFor[stepFile]()
+	s := shapeOf(t, keyword)
+	if i := slices.IndexFunc(definitions(), func(d definition) bool { return string(d.Verb()) == keyword }); i >= 0 {
+		d := definitions()[i]
+		f := field{name: keyword}
+		f.StructField, _ = t.FieldByName("Action")
+		f.Type = reflect.TypeOf(d.Action)
+		f.tag("description", d.about)
+		f.tag("required", "true")
+		f.tag("yaml", keyword)
+		var action shape
+		action.add(f, keyword)
+		s.fields = append(action.fields, s.fields...)
+	}
+	s.what = "a step with " + keyword
+	return s
+}
+
+// stepShapes are the shapes of steps by keyword, each made when it is first needed: a file has many steps with few verbs.
+type stepShapes map[string]shape
+
+func (s stepShapes) of(keyword string) shape {
+	if _, known := s[keyword]; !known {
+		s[keyword] = stepShape(keyword)
+	}
+	return s[keyword]
+}
+
+// scenario is what the file says, without defaults.
+func (f file) scenario() *Scenario {
+	return &Scenario{
+		Name: f.Metadata.Name, Title: f.Metadata.Title, Area: f.Metadata.Area, Labels: f.Metadata.Labels, OnlyKind: f.Metadata.OnlyKind, Covers: f.Metadata.Covers,
+		Topology: f.Spec.Topology, Contract: f.Spec.Contract, Operator: f.Spec.Operator, ClusterOperator: f.Spec.ClusterOperator, Steps: f.Spec.Steps, Excused: f.Spec.Excused,
+	}
+}
+
+func (s *Scenario) file() file {
+	f := file{APIVersion, KindName,
+		metadata{s.Name, s.Title, s.Area, s.Labels, s.OnlyKind, s.Covers},
+		spec{s.Topology, s.namedContract(), s.Operator, s.ClusterOperator, s.Excused, s.Steps},
+	}
+	omit := func(p *string, standard string) {
+		if *p == standard {
+			*p = ""
+		}
+	}
+	t := &f.Spec.Topology
+	omit(&f.Spec.Operator, Operators()[0])
+	omit(&t.Start, StartRunning)
+	omit(&t.Lifecycle, LifecycleDirect)
+	omit(&t.CRDs, history.CRDsTechPreview)
+	t.Connectivity = t.namedConnectivity()
+	if len(t.Aggregated()) == 0 {
+		t.APIServers = nil
+	}
+	return f
+}
+
+// Encode writes s as a file that Parse reads as the same scenario. What has its default is left out.
+func (s *Scenario) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	err := e.Encode(s.file())
+	if err == nil {
+		err = e.Close()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("encode scenario %s: %w", s.Name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// keyword is what a step is; it is nothing if the step is not valid.
+func (s Step) keyword() string {
+	switch {
+	case s.Action != nil:
+		return string(s.Action.Verb())
+	case s.Expect != nil:
+		return s.Expect.Mode.Keyword()
+	case s.Parallel != nil:
+		return "parallel"
+	case s.Repeat != nil:
+		return "repeat"
+	case !s.Wait.IsZero():
+		return "wait"
+	}
+	return ""
+}
+
+func (s Step) file() stepFile {
+	f := stepFile{Parallel: s.Parallel, Repeat: s.Repeat, Wait: s.Wait, At: s.At, After: s.After, Action: s.Action}
+	if e := s.Expect; e != nil {
+		f.Origin, f.Given = e.Origin, e.Given
+		switch e.Mode {
+		case ModeHolds:
+			f.Holds, f.For = &e.CEL, e.Bound
+		case ModeNever:
+			f.Never, f.For = &e.CEL, e.Bound
+		default:
+			f.Expect, f.Within = &e.CEL, e.Bound
+		}
+	}
+	return f
+}
+
+// MarshalYAML implements yaml.Marshaler: an action is on one line.
+func (s Step) MarshalYAML() (any, error) {
+	var n yaml.Node
+	if err := n.Encode(s.file()); err != nil || s.Action == nil {
+		return &n, err
+	}
+	var action yaml.Node
+	if err := action.Encode(s.Action); err != nil {
+		return nil, err
+	}
+	action.Style = yaml.FlowStyle
+	n.Style = 0
+	n.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: string(s.Action.Verb())}, &action}, n.Content...)
+	return &n, nil
+}
+
+// UnmarshalYAML implements yaml.Unmarshaler. It takes what can be decoded, since a list would lose a step with an error: the checker has
+// reported the rest.
+func (s *Step) UnmarshalYAML(n *yaml.Node) error {
+	s.Pos = position(n)
+	var f stepFile
+	_ = n.Decode(&f)
+	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+		if a := NewAction(Verb(n.Content[i].Value)); a != nil {
+			_ = n.Content[i+1].Decode(a)
+			s.Action = a
+		}
+	}
+	s.Expect, s.Parallel, s.Repeat, s.Wait, s.At, s.After = f.expectation(), f.Parallel, f.Repeat, f.Wait, f.At, f.After
+	return nil
+}
+
+func (f stepFile) expectation() *Expectation {
+	e := Expectation{Given: f.Given, Origin: f.Origin}
+	switch {
+	case f.Expect != nil:
+		e.Mode, e.CEL, e.Bound = ModeWithin, *f.Expect, f.Within
+	case f.Holds != nil:
+		e.Mode, e.CEL, e.Bound = ModeHolds, *f.Holds, f.For
+	case f.Never != nil:
+		e.Mode, e.CEL, e.Bound = ModeNever, *f.Never, f.For
+	default:
+		return nil
+	}
+	return &e
+}
