@@ -84,7 +84,7 @@ func (r *run) undone() []scenario.Action {
 		}
 	}
 	for _, l := range r.state.BrokenLinks() {
-		add(scenario.RestoreLink(scenario.Selector{From: l.From, To: l.To, Node: l.Node}))
+		add(&scenario.Link{From: l.From, To: l.To, Node: l.Node, Mode: scenario.LinkRestore})
 	}
 	for _, a := range r.done {
 		if u, ok := a.(scenario.Undoable); ok {

@@ -242,12 +242,6 @@ func shownParam(value any) any {
 		return v.String()
 	case time.Duration:
 		return v.String()
-	case map[string]time.Duration:
-		texts := map[string]string{}
-		for node, d := range v {
-			texts[node] = d.String()
-		}
-		return texts
 	}
 	return value
 }

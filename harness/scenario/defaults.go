@@ -72,14 +72,7 @@ func (t Topology) Nodes() []string {
 }
 
 // Actions are all actions of the scenario, in the order of the file, also those within groups.
-func (s *Scenario) Actions() []Action {
-	count := 0
-	Walk(s.Steps, func(step Step) {
-		if step.Action != nil {
-			count++
-		}
-	})
-	out := make([]Action, 0, count) // thousands, in a long scenario
+func (s *Scenario) Actions() (out []Action) {
 	Walk(s.Steps, func(step Step) {
 		if step.Action != nil {
 			out = append(out, step.Action)

@@ -109,7 +109,8 @@ func syntaxProblem(file string, data []byte, err error) Problem {
 
 func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }
 
-// walker refuses, anywhere in the tree, aliases, anchors, tags, keys that are no text and keys that occur twice.
+// walker refuses, anywhere in the tree, aliases, anchors, tags, keys that are no text and keys that occur twice. What JSON could not hold it makes
+// texts: keys that look like numbers, instants, and numbers without end.
 type walker struct {
 	file     string
 	nodes    int
@@ -142,6 +143,9 @@ func (w *walker) walk(n *yaml.Node, depth int) {
 	if n.Kind == yaml.MappingNode {
 		w.keys(n)
 	}
+	if tag := n.ShortTag(); tag == "!!timestamp" || tag == "!!float" && strings.ContainsAny(n.Value, "nN") {
+		n.Tag = "!!str"
+	}
 	for _, child := range n.Content {
 		w.walk(child, depth+1)
 	}
@@ -159,6 +163,6 @@ func (w *walker) keys(n *yaml.Node) {
 			w.add(key, "field %s occurs twice, expected it once (first at line %d)", quote(key.Value), old.Line)
 			continue
 		}
-		first[key.Value] = key
+		first[key.Value], key.Tag = key, "!!str"
 	}
 }

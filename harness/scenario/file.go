@@ -39,20 +39,19 @@ type spec struct {
 
 // stepFile is a step as it stands in a file.
 type stepFile struct {
-	Expect   *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" pattern:"\\S" description:"becomes true within a time"`
-	Holds    *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" pattern:"\\S" description:"is true now and stays true for a time"`
-	Never    *string  `yaml:"never,omitempty" verbs:"never" required:"true" pattern:"\\S" description:"stays false for a time"`
-	Within   Duration `yaml:"within,omitempty" verbs:"expect" required:"true" positive:"true" description:"for how long it is watched"`
-	For      Duration `yaml:"for,omitempty" verbs:"holds,never" required:"true" positive:"true" description:"for how long it is watched"`
-	Origin   string   `yaml:"origin,omitempty" verbs:"expect,holds,never" enum:"source,house" description:"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict"`
-	Given    string   `yaml:"given,omitempty" verbs:"expect,holds,never" pattern:"\\S" description:"the effect of a fault: if it never was true meanwhile, what was not met is not judged"`
-	Parallel []Step   `yaml:"parallel,omitempty" verbs:"parallel" required:"true" minItems:"1" maxItems:"10000" description:"steps that go on at the same time"`
-	Repeat   *Repeat  `yaml:"repeat,omitempty" verbs:"repeat" required:"true" description:"steps that are done several times"`
-	Wait     Duration `yaml:"wait,omitempty" verbs:"wait" required:"true" positive:"true" description:"lets time pass; the invariants are judged meanwhile"`
-	At       Duration `yaml:"at,omitempty" description:"not before this time from the beginning of the steps"`
-	After    Duration `yaml:"after,omitempty" description:"this long after the previous step"`
-	Action   Action   `yaml:"-"` // under its verb
+	Expect *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" pattern:"\\S" description:"becomes true within a time"`
+	Holds  *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" pattern:"\\S" description:"is true now and stays true for a time"`
+	Never  *string  `yaml:"never,omitempty" verbs:"never" required:"true" pattern:"\\S" description:"stays false for a time"`
+	Within Duration `yaml:"within,omitempty" verbs:"expect" required:"true" positive:"true" description:"for how long it is watched"`
+	For    Duration `yaml:"for,omitempty" verbs:"holds,never" required:"true" positive:"true" description:"for how long it is watched"`
+	Origin string   `yaml:"origin,omitempty" verbs:"expect,holds,never" enum:"source,house" description:"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict"`
+	Given  string   `yaml:"given,omitempty" verbs:"expect,holds,never" pattern:"\\S" description:"the effect of a fault: if it never was true meanwhile, what was not met is not judged"`
+
+	plainStep `yaml:",inline"`
 }
+
+// plainStep is a step without its methods.
+type plainStep Step
 
 // Areas are the parts of the catalogue.
 func Areas() []string { return tagOf[metadata]("Area", "enum") }
@@ -79,7 +78,7 @@ func stepShape(keyword string) shape {
 	if i := slices.IndexFunc(definitions(), func(d definition) bool { return string(d.Verb()) == keyword }); i >= 0 {
 		d := definitions()[i]
 		f := field{name: keyword}
-		f.StructField, _ = t.FieldByName("Action")
+		f.StructField, _ = t.FieldByName("Action") // of the step in it
 		f.Type = reflect.TypeOf(d.Action)
 		f.tag("description", d.about)
 		f.tag("required", "true")
@@ -147,35 +146,40 @@ func (s *Scenario) Encode() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// keyword is what a step is; it is nothing if the step is not valid.
-func (s Step) keyword() string {
-	switch {
-	case s.Action != nil:
-		return string(s.Action.Verb())
-	case s.Expect != nil:
-		return s.Expect.Mode.Keyword()
-	case s.Parallel != nil:
-		return "parallel"
-	case s.Repeat != nil:
-		return "repeat"
-	case !s.Wait.IsZero():
-		return "wait"
+// keywords are what a step is: one, if it is valid.
+func (s Step) keywords() (out []string) {
+	if s.Action != nil {
+		out = append(out, string(s.Action.Verb()))
 	}
-	return ""
+	if s.Expect != nil {
+		out = append(out, s.Expect.Mode.Keyword())
+	}
+	if s.Parallel != nil { // it may be empty
+		out = append(out, "parallel")
+	}
+	if s.Repeat != nil {
+		out = append(out, "repeat")
+	}
+	if !s.Wait.IsZero() {
+		out = append(out, "wait")
+	}
+	return out
 }
 
 func (s Step) file() stepFile {
-	f := stepFile{Parallel: s.Parallel, Repeat: s.Repeat, Wait: s.Wait, At: s.At, After: s.After, Action: s.Action}
-	if e := s.Expect; e != nil {
-		f.Origin, f.Given = e.Origin, e.Given
-		switch e.Mode {
-		case ModeHolds:
-			f.Holds, f.For = &e.CEL, e.Bound
-		case ModeNever:
-			f.Never, f.For = &e.CEL, e.Bound
-		default:
-			f.Expect, f.Within = &e.CEL, e.Bound
-		}
+	f := stepFile{plainStep: plainStep(s)}
+	e := s.Expect
+	if e == nil {
+		return f
+	}
+	f.Origin, f.Given = e.Origin, e.Given
+	switch e.Mode {
+	case ModeHolds:
+		f.Holds, f.For = &e.CEL, e.Bound
+	case ModeNever:
+		f.Never, f.For = &e.CEL, e.Bound
+	default:
+		f.Expect, f.Within = &e.CEL, e.Bound
 	}
 	return f
 }
@@ -199,16 +203,16 @@ func (s Step) MarshalYAML() (any, error) {
 // UnmarshalYAML implements yaml.Unmarshaler. It takes what can be decoded, since a list would lose a step with an error: the checker has
 // reported the rest.
 func (s *Step) UnmarshalYAML(n *yaml.Node) error {
-	s.Pos = position(n)
 	var f stepFile
 	_ = n.Decode(&f)
+	*s = Step(f.plainStep)
+	s.Pos, s.Expect = position(n), f.expectation()
 	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 		if a := NewAction(Verb(n.Content[i].Value)); a != nil {
 			_ = n.Content[i+1].Decode(a)
 			s.Action = a
 		}
 	}
-	s.Expect, s.Parallel, s.Repeat, s.Wait, s.At, s.After = f.expectation(), f.Parallel, f.Repeat, f.Wait, f.At, f.After
 	return nil
 }
 

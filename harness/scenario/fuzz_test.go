@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 // FuzzParse: no input panics; what is accepted is also valid as a value; what is refused says where, one line each.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(valid))
+	f.Add([]byte(strings.Replace(valid, "wait: 2I", "attempt: {as: cp-1, verb: create, resource: secrets, expect: denied, body: {1: [.inf, -.NaN], on: 2026-11-29, x: {true: 0x10, 2.5: null}}}", 1)))
 	for _, m := range malformedFiles() {
 		if m.replace[0] == "" {
 			f.Add([]byte(m.replace[1]))
@@ -24,6 +26,11 @@ func FuzzParse(f *testing.F) {
 		if err == nil {
 			if again := p.Validate(s); again != nil {
 				t.Fatalf("accepted as a file, refused as a value: %v", again)
+			}
+			for _, a := range s.Actions() {
+				if _, err := json.Marshal(scenario.Params(a)); err != nil {
+					t.Fatalf("no history can hold %s: %v", a.Describe(), err)
+				}
 			}
 			return
 		}

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -49,18 +50,8 @@ func (p place) subject() string {
 	return clip(last)
 }
 
-// within says whether p is q or inside of it.
-func (p place) within(q place) bool {
-	if len(p) < len(q) {
-		return false
-	}
-	for i := range q {
-		if p[i] != q[i] {
-			return false
-		}
-	}
-	return true
-}
+// within reports whether p is q or inside of it.
+func (p place) within(q place) bool { return len(p) >= len(q) && slices.Equal(p[:len(q)], q) }
 
 // node finds the value at a place, or the nearest value around it.
 func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {

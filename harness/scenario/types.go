@@ -49,28 +49,19 @@ type Scenario struct {
 
 // Topology is what is there when the timeline begins.
 type Topology struct {
-	// ControlPlanes is how many nodes cp-1 … cp-n there are: 1 to 7, default 3. One is single-node OpenShift.
-	ControlPlanes int `yaml:"controlPlanes,omitempty" minimum:"1" maximum:"7" description:"nodes cp-1 to cp-N, 1 to 7; default 3"`
-	// KeyIDs are the plugins on every node, the write key first; default ["1"].
-	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63" description:"plugins on each node, the write key first; default [\"1\"]"`
-	// Aggregators is how many replicas compete for leadership; default 1.
-	Aggregators int `yaml:"aggregators,omitempty" minimum:"1" maximum:"3" description:"replicas, 1 to 3; default 1"`
-	// APIServers are those that encrypt, kube-apiserver among them; default: it alone. The others have plugins, reporters, an
-	// aggregator and an operator of their own.
+	ControlPlanes int      `yaml:"controlPlanes,omitempty" minimum:"1" maximum:"7" description:"nodes cp-1 to cp-N, 1 to 7; default 3"`
+	KeyIDs        []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63" description:"plugins on each node, the write key first; default [\"1\"]"`
+	Aggregators   int      `yaml:"aggregators,omitempty" minimum:"1" maximum:"3" description:"replicas, 1 to 3; default 1"`
+	// APIServers beside kube-apiserver have plugins, reporters, an aggregator and an operator of their own.
 	APIServers []string `yaml:"apiServers,omitempty,flow" item:"API server" enum:"kube-apiserver,openshift-apiserver,oauth-apiserver" minItems:"1" maxItems:"3" uniqueItems:"true" description:"those that encrypt, kube-apiserver among them; default kube-apiserver alone"`
-	// Profile is the provider that the plugins stand for, such as aws (fakeplugin/profile); default "": none.
-	Profile string `yaml:"profile,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" description:"provider that the plugins stand for, such as aws (kmsharness profiles); default none"`
-	// Start is "running" (default: everything is up and healthy, the control before the steps is judged) or "stopped"
-	// (cold start: only etcd and the remote KMS run; the steps start the rest, and there is no control before).
+	Profile    string   `yaml:"profile,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" description:"provider that the plugins stand for, such as aws (kmsharness profiles); default none"`
+	// Start: the control before the steps is judged with StartRunning only.
 	Start string `yaml:"start,omitempty" enum:"running,stopped" description:"running: healthy; stopped: only etcd and the remote KMS run"`
-	// Lifecycle says who switches the encryption: "direct" (default: the verb encryption) or "operator": an API server operator, which
-	// acts upon the configuration that the verb apiserver writes. It begins with nothing encrypted, and numbers the keys itself.
+	// Lifecycle: an operator begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string `yaml:"lifecycle,omitempty" enum:"direct,operator" description:"who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"`
-	// CRDs is the variant of the operators' CRDs: history.CRDsDefault, which has no typed list, or empty for history.CRDsTechPreview. That of the APIServer
-	// configuration is CRDsTechPreview always: the other has no encryption type KMS.
+	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview always: the other has no encryption type KMS.
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default" description:"variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"`
-	// Connectivity is how the reporters of kube-apiserver reach the API: history.ConnectLoopback (default), history.ConnectService or history.ConnectAltSvc. Those of others
-	// go through the load balancer always.
+	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
 	Connectivity string `yaml:"connectivity,omitempty" enum:"loopback,service,altsvc,stream" description:"how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool `yaml:"-"`
@@ -78,8 +69,6 @@ type Topology struct {
 
 // ClusterOperator are the aggregator's flags for the ClusterOperator, as contract.Union has them.
 type ClusterOperator struct {
-	// DegradedInertia is how long a condition must be other than False before the ClusterOperator's Degraded shows it: "2m", and
-	// "NodeControllerDegraded=10m" for single condition types; default: none.
 	DegradedInertia []string `yaml:"degradedInertia,omitempty,flow" item:"inertia" pattern:"^([A-Za-z0-9_.-]*Degraded=)?([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$" maxItems:"100" uniqueItems:"true" expected:"a duration such as 2m, or a condition type and a duration such as NodeControllerDegraded=10m" description:"how long a condition must be True or Unknown before Degraded shows it: 2m, and NodeControllerDegraded=10m for one type; default none"`
 	// Left: the operator under test writes the ClusterOperator, by this inertia and library-go's rule for Unknown. No scenario file says so.
 	Left bool `yaml:"-"`
@@ -118,22 +107,23 @@ type Excuse struct {
 // Step is one line of the timeline: either an action, an expectation, or a group of steps.
 type Step struct {
 	// Pos is where it stands in the file.
-	Pos Position
-	// At is the earliest instant, from the beginning of the steps; After a delay from the end of the previous step.
-	At, After Duration
+	Pos Position `yaml:"-"`
 
 	// Exactly one of these is set.
-	Action   Action
-	Expect   *Expectation
-	Parallel []Step // all at once; done when the last is done
-	Repeat   *Repeat
-	Wait     Duration // let time pass; the invariants go on being judged
+	Action   Action       `yaml:"-"`                                                                                                                                 // under its verb
+	Expect   *Expectation `yaml:"-"`                                                                                                                                 // under its mode
+	Parallel []Step       `yaml:"parallel,omitempty" verbs:"parallel" required:"true" minItems:"1" maxItems:"10000" description:"steps that go on at the same time"` // done when the last is done
+	Repeat   *Repeat      `yaml:"repeat,omitempty" verbs:"repeat" required:"true" description:"steps that are done several times"`
+	Wait     Duration     `yaml:"wait,omitempty" verbs:"wait" required:"true" positive:"true" description:"lets time pass; the invariants are judged meanwhile"`
+
+	// At counts from the beginning of the steps, or of the group.
+	At    Duration `yaml:"at,omitempty" description:"not before this time from the beginning of the steps"`
+	After Duration `yaml:"after,omitempty" description:"this long after the previous step"`
 }
 
 // Repeat runs steps several times.
 type Repeat struct {
-	Times int `yaml:"times" required:"true" minimum:"1" maximum:"1000"`
-	// Until is an expression that is looked at after each round, and ends the repetition when it is true; it fails if it never is.
+	Times int    `yaml:"times" required:"true" minimum:"1" maximum:"1000"`
 	Until string `yaml:"until,omitempty" pattern:"\\S" description:"ends the repetition after the round in which it is true; fails if that never happens"`
 	Steps []Step `yaml:"steps" required:"true" minItems:"1" maxItems:"10000"`
 }

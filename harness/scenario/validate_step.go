@@ -43,15 +43,16 @@ func (v *validation) step(s Step, at place, g group) {
 	if g.repeated && !s.At.IsZero() {
 		v.add(at.at("at"), "at within repeat, expected after: the instant would be over the second time")
 	}
-	if n := s.kinds(); n != 1 {
-		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", n)
+	is := s.keywords()
+	if len(is) != 1 {
+		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", len(is))
 		return
 	}
-	v.mapping(reflect.ValueOf(s.file()), v.steps.of(s.keyword()), at)
+	v.mapping(reflect.ValueOf(s.file()), v.steps.of(is[0]), at)
 	g.depth++
 	switch {
 	case s.Action != nil:
-		v.action(s.Action, at.at(s.keyword()))
+		v.action(s.Action, at.at(is[0]))
 	case s.Expect != nil:
 		v.expectation(*s.Expect, at)
 	case s.Parallel != nil:
@@ -71,17 +72,6 @@ func (v *validation) group(steps []Step, at place, g group) {
 		v.add(at, "an empty group, expected at least one step")
 	}
 	v.sequence(steps, at, g)
-}
-
-// kinds counts what a step is; a parallel group that was written but is empty counts.
-func (s Step) kinds() int {
-	n := 0
-	for _, set := range []bool{s.Action != nil, s.Expect != nil, s.Parallel != nil, s.Repeat != nil, !s.Wait.IsZero()} {
-		if set {
-			n++
-		}
-	}
-	return n
 }
 
 // Keyword is the word of the file format for a mode.

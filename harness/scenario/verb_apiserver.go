@@ -16,8 +16,7 @@ type APIServer struct {
 	Type string `yaml:"type" required:"true" enum:"KMS,identity,aescbc,aesgcm"`
 	// Expect is OutcomeRefused if the API must not take it; empty: it must.
 	Expect string `yaml:"expect,omitempty" enum:"accepted,refused"`
-	// Lag is how much later than the others a node's API server gets each revision that comes of it.
-	Lag Lag `yaml:"lag,omitempty" description:"how much later than the others a node's API server gets each revision that comes of it"`
+	Lag    Lag    `yaml:"lag,omitempty" description:"how much later than the others a node's API server gets each revision that comes of it"`
 	// Sections are the settings of providers by name: one with type KMS, otherwise none.
 	Sections map[string]map[string]any `yaml:",inline" keys:"vault,aws,azure,gcp,thales" with:"type=KMS" description:"settings of the provider, in the form of the API; required ones of vault that are left out are filled in"`
 }

@@ -41,8 +41,7 @@ const (
 // Attempt is a request under the identity of a node's reporter, or a stream to the aggregator.
 type Attempt struct {
 	// As is the node.
-	As string `yaml:"as" required:"true" refers:"node"`
-	// Method is the request's verb, or apply-condition, apply-entry, apply-entries, apply-rollup or stream.
+	As     string `yaml:"as" required:"true" refers:"node"`
 	Method string `yaml:"verb" required:"true" enum:"get,list,watch,create,update,patch,apply,delete,apply-condition,apply-entry,apply-entries,apply-rollup,stream"`
 	// Resource is PLURAL, PLURAL.GROUP, or one of these with /SUBRESOURCE. The group of those that health reporting is about may be left out.
 	Resource  string `yaml:"resource,omitempty" with:"verb=get,list,watch,create,update,patch,apply,delete" needed:"secrets"`
@@ -51,14 +50,10 @@ type Attempt struct {
 	// Node is the node whose condition apply-condition writes, or that a stream calls its own: in a forged certificate, or in its metadata; empty: As.
 	Node string `yaml:"node,omitempty" refers:"nodes"`
 	// Body is JSON or a mapping; nil: an empty change.
-	Body any `yaml:"body,omitempty"`
-	// Size is how many bytes of text the body of apply-condition or apply-entries has.
-	Size int `yaml:"size,omitempty" minimum:"0" maximum:"2097152" with:"verb=apply-condition,apply-entries" description:"bytes of text, of apply-condition and apply-entries"`
-	// Managers is under how many field managers the entry is applied, one after the other; 0: under the reporter's.
-	Managers int `yaml:"managers,omitempty" minimum:"2" maximum:"16" with:"verb=apply-entry" description:"of apply-entry: under so many field managers, one after the other; expect is about the last"`
-	// Expect is AttemptDenied or AttemptAllowed.
-	Expect string `yaml:"expect" required:"true" enum:"denied,allowed"`
-	// Certificate is what a stream shows; empty: that of the node's reporter.
+	Body        any    `yaml:"body,omitempty"`
+	Size        int    `yaml:"size,omitempty" minimum:"0" maximum:"2097152" with:"verb=apply-condition,apply-entries" description:"bytes of text, of apply-condition and apply-entries"`
+	Managers    int    `yaml:"managers,omitempty" minimum:"2" maximum:"16" with:"verb=apply-entry" description:"of apply-entry: under so many field managers, one after the other; expect is about the last"`
+	Expect      string `yaml:"expect" required:"true" enum:"denied,allowed"`
 	Certificate string `yaml:"certificate,omitempty" enum:"none,expired,forged,foreign" with:"verb=stream" description:"of a stream; default that of the node's reporter"`
 }
 

@@ -11,8 +11,7 @@ type Condition struct {
 	Status  string `yaml:"status,omitempty" enum:"True,False,Unknown" without:"delete=true"`
 	Reason  string `yaml:"reason,omitempty" without:"delete=true"`
 	Message string `yaml:"message,omitempty" without:"delete=true"`
-	// Size is how many bytes Message is filled up to.
-	Size int `yaml:"size,omitempty" minimum:"0" maximum:"2097152" without:"delete=true" description:"bytes that the message is filled up to"`
+	Size    int    `yaml:"size,omitempty" minimum:"0" maximum:"2097152" without:"delete=true" description:"bytes that the message is filled up to"`
 	// Manager is the field manager; empty: one that is nobody else's.
 	Manager string `yaml:"manager,omitempty"`
 	Delete  bool   `yaml:"delete,omitempty"`

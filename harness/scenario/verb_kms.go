@@ -29,8 +29,7 @@ type KMS struct {
 	// Node loses or regains access; empty: all nodes.
 	Node string `yaml:"node,omitempty" refers:"nodes"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
-	KEK int `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
-	// Failure of the profile in whose words log-ins are refused; empty: the one that the profile names.
+	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
 }
 

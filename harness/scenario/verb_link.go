@@ -21,9 +21,8 @@ type Link struct {
 	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`
 	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore"`
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
-	Delay Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
-	// Direction is what a cut link loses; empty: both.
-	Direction string `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" description:"what cut loses; both if left out"`
+	Delay     Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
+	Direction string   `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" description:"what cut loses; both if left out"`
 	// Rate of a throttled link is at most that of a fast network.
 	Rate int `yaml:"rate,omitempty" minimum:"1" maximum:"1000000000" with:"mode=throttled" needed:"500" description:"of throttled: bytes a second in each direction"`
 	Loss int `yaml:"loss,omitempty" minimum:"1" maximum:"99" with:"mode=lossy" needed:"5" description:"of lossy: percent of the segments"`
@@ -71,12 +70,7 @@ func (l *Link) Undo() Action {
 	if l.Mode == LinkRestore {
 		return nil
 	}
-	return RestoreLink(l.Ends())
-}
-
-// RestoreLink is the action that makes a link whole.
-func RestoreLink(s Selector) *Link {
-	return &Link{From: s.From, To: s.To, Node: s.Node, Mode: LinkRestore}
+	return &Link{From: l.From, To: l.To, Node: l.Node, Mode: LinkRestore}
 }
 
 // Lasts implements Lasting.

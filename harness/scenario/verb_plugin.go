@@ -118,28 +118,16 @@ func (i *Inject) resolveParams(t contract.Timing, faults FaultChecker) error {
 }
 
 // resolveValue is a parameter of a fault that is a duration, resolved.
-func resolveValue(value any, t contract.Timing) (any, error) {
+func resolveValue(value any, t contract.Timing) (time.Duration, error) {
 	switch v := value.(type) {
-	case map[string]time.Duration, time.Duration:
+	case time.Duration:
 		return v, nil
 	case Duration:
 		return v.Resolve(t)
-	case string:
-		return D(v).Resolve(t)
-	case int, float64:
+	case string, int, float64:
 		return D(fmt.Sprint(v)).Resolve(t)
-	case map[string]any:
-		out := map[string]time.Duration{}
-		for node, one := range v {
-			d, err := resolveValue(one, t)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", node, err)
-			}
-			out[node], _ = d.(time.Duration)
-		}
-		return out, nil
 	default:
-		return nil, fmt.Errorf("is a %T, expected a duration", value)
+		return 0, fmt.Errorf("is a %T, expected a duration", value)
 	}
 }
 
@@ -149,34 +137,33 @@ func (i *Inject) check(v *validation, at place) {
 		return
 	}
 	// Parameters that are no valid duration are reported here, and by the catalogue of faults no second time.
-	resolved, sound := *i, true
+	params, sound := map[string]any{}, true
+	maps.Copy(params, i.Params)
 	for _, name := range i.durationParams(v.parser.faults) {
 		if value, ok := i.Params[name]; ok {
-			if _, err := resolveValue(value, contract.DefaultTiming()); err != nil {
+			d, err := resolveValue(value, contract.DefaultTiming())
+			if err != nil {
 				v.add(at.at(name), "%v", err)
 				sound = false
 			}
+			params[name] = d
 		}
 	}
 	if v.parser.faults == nil {
 		v.methods(i.Method, at)
 		return
 	}
-	if !sound || resolved.resolveParams(contract.DefaultTiming(), v.parser.faults) != nil {
+	if !sound {
 		return
 	}
-	if profile, _ := i.Params["profile"].(string); i.Fault == ProviderFailure && profile == "" {
+	if profile, _ := params["profile"].(string); i.Fault == ProviderFailure && profile == "" {
 		if v.scenario.Topology.Profile == "" {
 			v.add(at.at("fault"), "%s without a provider, expected profile in the topology or beside the fault", ProviderFailure)
 			return
 		}
-		resolved.Params = maps.Clone(resolved.Params)
-		if resolved.Params == nil {
-			resolved.Params = map[string]any{}
-		}
-		resolved.Params["profile"] = v.scenario.Topology.Profile
+		params["profile"] = v.scenario.Topology.Profile
 	}
-	for _, p := range v.parser.faults.CheckFault(i.Fault, i.Method, resolved.Params) {
+	for _, p := range v.parser.faults.CheckFault(i.Fault, i.Method, params) {
 		where := at.at("fault")
 		if p.Param != "" {
 			where = at.at(p.Param)

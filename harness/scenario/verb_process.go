@@ -43,13 +43,10 @@ type Process struct {
 	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
 	Target Selector `yaml:",inline" target:"true" only:"role,apiServer,node,keyID,instance"`
 	// With is how a restart ends the process; empty: it is asked to end.
-	With string `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
-	// Release is that of an operator that is started; empty: as before.
-	Release string `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
-	// Overlap is how long a reporter that is restarted runs beside its successor.
-	Overlap Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
-	// Unlisted starts a plugin whose socket no API server and no reporter is given.
-	Unlisted bool `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
+	With     string   `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
+	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
+	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
+	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
 
 // Verb implements Action.
@@ -116,17 +113,11 @@ func podRoles() []string {
 
 // groupVerbs are what can be done to a role that is not one process of its own.
 func groupVerbs() map[string][]string {
-	keywords := func(verbs ...Verb) (out []string) {
-		for _, v := range verbs {
-			out = append(out, string(v))
-		}
-		return out
-	}
 	return map[string][]string{
-		history.RoleNode: keywords(VerbStart, VerbKill, VerbPause, VerbSilence, VerbResume, VerbRestart),
-		history.RolePod:  keywords(VerbStart, VerbStop, VerbKill, VerbRestart),
+		history.RoleNode: strings.Fields("start kill pause silence resume restart"),
+		history.RolePod:  strings.Fields("start stop kill restart"),
 		// It is a part of the harness's own process, which cannot stand still in part.
-		history.RoleOperator: keywords(VerbStart, VerbStop, VerbKill, VerbRestart),
+		history.RoleOperator: strings.Fields("start stop kill restart"),
 	}
 }
 

@@ -12,15 +12,11 @@ const VerbRefuse Verb = "refuse"
 
 // Refuse lets API servers refuse requests of reporters or aggregators.
 type Refuse struct {
-	// Role is whose requests are refused; empty: both roles'.
-	Role string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`
-	// Node is that of the API server; empty: all.
-	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
-	// Mode is what is answered: one of history.RefusalModes, or restore.
-	Mode string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" description:"what is answered; restore ends all refusals of the role at the node"`
-	// Method is the verb of the requests ("patch"), one that reporters and aggregators use; empty: all.
+	Role   string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`
+	Node   string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
+	Mode   string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" description:"what is answered; restore ends all refusals of the role at the node"`
 	Method string `yaml:"verb,omitempty" enum:"get,list,watch,patch,create,update" without:"mode=restore" description:"of the requests; default all"`
-	// Count requests are refused, then none; 0: until For is over, or the mode restore. The most are an hour of a reporter's.
+	// Count: the most are an hour of a reporter's.
 	Count int      `yaml:"count,omitempty" minimum:"1" maximum:"10000" without:"mode=restore" description:"so many requests, then none"`
 	For   Duration `yaml:"for,omitempty" positive:"true" without:"mode=restore" description:"for so long"`
 	// RetryAfter is in seconds; 0: 1. kube-apiserver asks for 1 to 64 (KEP-1040); more than a minute no test waits for.

@@ -17,11 +17,9 @@ const (
 // does, or kubectl rollout undo to a Deployment.
 type Rollback struct {
 	// Pods are those of kube-apiserver on Node, or all of the aggregated APIServer.
-	Pods Selector `yaml:",inline" target:"true" only:"apiServer,node"`
-	// To is RevisionPrevious, RevisionNewest, or the number of a revision of the encryption configuration.
-	To string `yaml:"to" required:"true" format:"int-or-string" pattern:"^(previous|newest|[1-9][0-9]{0,5})$" minimum:"1" expected:"previous, newest or the number of a revision" description:"the number of a revision (operator.revisions), the previous one, or the newest again"`
-	// Expect is OutcomeRefused if there must be no such pod; empty: there must.
-	Expect string `yaml:"expect,omitempty" enum:"accepted,refused" description:"refused: there is no such revision any more, or its pod could not read what is stored"`
+	Pods   Selector `yaml:",inline" target:"true" only:"apiServer,node"`
+	To     string   `yaml:"to" required:"true" format:"int-or-string" pattern:"^(previous|newest|[1-9][0-9]{0,5})$" minimum:"1" expected:"previous, newest or the number of a revision" description:"the number of a revision (operator.revisions), the previous one, or the newest again"`
+	Expect string   `yaml:"expect,omitempty" enum:"accepted,refused" description:"refused: there is no such revision any more, or its pod could not read what is stored"`
 }
 
 // Verb implements Action.

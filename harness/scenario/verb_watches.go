@@ -11,11 +11,9 @@ const VerbWatches Verb = "watches"
 
 // Watches is when aggregators learn of changes.
 type Watches struct {
-	// Node is that of the API server; empty: all.
-	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
-	Mode string `yaml:"mode" required:"true" enum:"late,expired,closed,restore" description:"late: for as long as by says; expired and closed: ended now; restore: no longer late"`
-	// By is how late.
-	By Duration `yaml:"by,omitempty" positive:"true" with:"mode=late" needed:"2I"`
+	Node string   `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
+	Mode string   `yaml:"mode" required:"true" enum:"late,expired,closed,restore" description:"late: for as long as by says; expired and closed: ended now; restore: no longer late"`
+	By   Duration `yaml:"by,omitempty" positive:"true" with:"mode=late" needed:"2I"`
 }
 
 // Verb implements Action.
