@@ -119,7 +119,7 @@ func suggestIn(message string) string {
 	known := view.Variables()
 	if !ok {
 		_, rest, ok = strings.Cut(message, "undefined field '")
-		known = strings.Fields("degraded available progressing exists status reason message kekID detail age fresh node keyID count failed healthy calls errors seconds written refused verified lost under keys kekIDs")
+		known = view.Fields()
 	}
 	keyword, _, closed := strings.Cut(rest, "'")
 	if !ok || !closed {

@@ -8,24 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// APIServer is what an expression sees of a further API server: the same as of kube-apiserver.
-type APIServer struct {
-	Rollup          Rollup                       `cel:"rollup"`
-	ClusterOperator Rollup                       `cel:"clusterOperator"`
-	Report          map[string]map[string]Entry  `cel:"report"`
-	Reports         []Item                       `cel:"reports"`
-	Expected        []string                     `cel:"expected"`
-	Plugins         []Plugin                     `cel:"plugins"`
-	KMSActive       bool                         `cel:"kmsActive"`
-	Conditions      map[string]Condition         `cel:"conditions"`
-	Process         map[string]map[string]string `cel:"process"`
-	Writes          map[string]Writes            `cel:"writes"`
-	Data            Data                         `cel:"data"`
-	Encryption      Encryption                   `cel:"encryption"`
-	Operator        Operator                     `cel:"operator"`
-	Operations      Operations                   `cel:"operations"`
-}
-
 func (s *State) addAggregated(run history.Run) {
 	for _, f := range run.APIServers {
 		one := New(s.any)

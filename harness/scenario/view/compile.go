@@ -2,7 +2,9 @@ package view
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -36,65 +38,54 @@ type Issue struct {
 
 // NewCompiler builds the typed environment.
 func NewCompiler() (*Compiler, error) {
-	entry, condition := object[Entry](), object[Condition]()
-	env, err := cel.NewEnv(
-		ext.NativeTypes(ext.ParseStructTags(true),
-			reflect.TypeFor[Rollup](), reflect.TypeFor[Condition](), reflect.TypeFor[Entry](), reflect.TypeFor[Item](),
-			reflect.TypeFor[Plugin](), reflect.TypeFor[Writes](), reflect.TypeFor[Metrics](), reflect.TypeFor[Data](), reflect.TypeFor[Operations](), reflect.TypeFor[Operator](), reflect.TypeFor[Health](), reflect.TypeFor[APIServer]()),
-		cel.Variable(varRollup, object[Rollup]()),
-		cel.Variable(varClusterOperator, object[Rollup]()),
-		cel.Variable(varReport, cel.MapType(cel.StringType, cel.MapType(cel.StringType, entry))),
-		cel.Variable(varReports, cel.ListType(object[Item]())),
-		cel.Variable(varExpected, cel.ListType(cel.StringType)),
-		cel.Variable(varPlugins, cel.ListType(object[Plugin]())),
-		cel.Variable(varKMSActive, cel.BoolType),
-		cel.Variable(varConditions, cel.MapType(cel.StringType, condition)),
-		cel.Variable(varProcess, cel.MapType(cel.StringType, cel.MapType(cel.StringType, cel.StringType))),
-		cel.Variable(varWrites, cel.MapType(cel.StringType, object[Writes]())),
-		cel.Variable(varMetrics, cel.MapType(cel.StringType, cel.MapType(cel.StringType, object[Metrics]()))),
-		cel.Variable(varData, object[Data]()),
-		cel.Variable(varEncryption, cel.MapType(cel.StringType, cel.ListType(cel.StringType))),
-		cel.Variable(varOperator, object[Operator]()),
-		cel.Variable(varOperations, object[Operations]()),
-		cel.Variable(varHealth, object[Health]()),
-		cel.Variable(varAPIServer, cel.MapType(cel.StringType, object[APIServer]())),
-		cel.Variable(varAny, cel.StringType),
-		cel.ExpressionNestingDepthLimit(maxDepth),
-		cel.ParserRecursionLimit(maxDepth*2),
-		cel.ParserExpressionSizeLimit(MaxExpressionChars),
-	)
+	env, err := cel.NewEnv(ext.NativeTypes(ext.ParseStructTags(true), reflect.TypeFor[variables]()),
+		cel.ExpressionNestingDepthLimit(maxDepth), cel.ParserRecursionLimit(maxDepth*2), cel.ParserExpressionSizeLimit(MaxExpressionChars))
 	if err != nil {
+		return nil, fmt.Errorf("build the language of expectations: %w", err)
+	}
+	var declared []cel.EnvOption
+	for _, name := range Variables() {
+		f, found := env.CELTypeProvider().FindStructFieldType(object[variables]().TypeName(), name)
+		if !found {
+			return nil, fmt.Errorf("build the language of expectations: variable %s has no type", name)
+		}
+		declared = append(declared, cel.Variable(name, f.Type))
+	}
+	if env, err = env.Extend(declared...); err != nil {
 		return nil, fmt.Errorf("build the language of expectations: %w", err)
 	}
 	return &Compiler{env: env, done: map[string]*Program{}}, nil
 }
 
-// Variables of the state view.
-const (
-	varRollup          = "rollup"
-	varClusterOperator = "clusterOperator"
-	varReport          = "report"
-	varReports         = "reports"
-	varExpected        = "expected"
-	varPlugins         = "plugins"
-	varKMSActive       = "kmsActive"
-	varConditions      = "conditions"
-	varProcess         = "process"
-	varWrites          = "writes"
-	varMetrics         = "metrics"
-	varData            = "data"
-	varEncryption      = "encryption"
-	varOperator        = "operator"
-	varOperations      = "operations"
-	varHealth          = "health"
-	varAPIServer       = "apiServer"
-	varAny             = "any"
-)
+// Variables lists the variables, for messages and completion.
+func Variables() (names []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[variables]()) {
+		if name := f.Tag.Get("cel"); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
-// Variables lists them, for messages and completion.
-func Variables() []string {
-	return []string{varRollup, varClusterOperator, varReport, varReports, varExpected, varPlugins, varKMSActive,
-		varConditions, varProcess, varWrites, varMetrics, varData, varEncryption, varOperator, varOperations, varHealth, varAPIServer, varAny}
+// Fields lists the fields of all variables, for messages.
+func Fields() []string {
+	fields := map[string]bool{}
+	collect(reflect.TypeFor[variables](), fields)
+	return slices.Sorted(maps.Keys(fields))
+}
+
+func collect(t reflect.Type, fields map[string]bool) {
+	switch t.Kind() {
+	case reflect.Map, reflect.Slice:
+		collect(t.Elem(), fields)
+	case reflect.Struct:
+		for _, f := range reflect.VisibleFields(t) {
+			if name := f.Tag.Get("cel"); name != "" {
+				fields[name] = true
+				collect(f.Type, fields)
+			}
+		}
+	}
 }
 
 // object is the CEL type of a Go struct: its package's and its own name, as ext.NativeTypes registers it.

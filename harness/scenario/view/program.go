@@ -53,48 +53,38 @@ func (*activation) Parent() cel.Activation { return nil }
 
 // ResolveName gives a variable's value at the activation's instant.
 func (a *activation) ResolveName(name string) (any, bool) {
-	s := a.state
-	switch name {
-	case varRollup:
-		return s.rollup(), true
-	case varClusterOperator:
-		return s.operators(), true
-	case varReport:
-		if a.report == nil {
-			a.report = s.report(a.now)
-		}
-		return a.report, true
-	case varReports:
-		return s.items(), true
-	case varExpected:
-		return s.nodes(), true
-	case varPlugins:
-		return s.plugins(), true
-	case varKMSActive:
-		return s.kmsActive, true
-	case varConditions:
-		s.read()
-		return s.conditions, true
-	case varProcess:
-		return s.process(), true
-	case varWrites:
-		return s.writes, true
-	case varMetrics:
-		return s.metrics, true
-	case varData:
-		return s.data, true
-	case varEncryption:
-		return s.encryption, true
-	case varOperator:
-		return s.decided, true
-	case varOperations:
-		return s.operations, true
-	case varHealth:
-		return s.health, true
-	case varAPIServer:
-		return s.apiServers(a.now), true
-	case varAny:
-		return s.any, true
+	value, known := values[name]
+	if !known {
+		return nil, false
 	}
-	return nil, false
+	return value(a), true
+}
+
+// values compute the variables.
+var values = map[string]func(*activation) any{
+	"rollup":          func(a *activation) any { return a.state.rollup() },
+	"clusterOperator": func(a *activation) any { return a.state.operators() },
+	"report":          (*activation).reports,
+	"reports":         func(a *activation) any { return a.state.items() },
+	"expected":        func(a *activation) any { return a.state.nodes() },
+	"plugins":         func(a *activation) any { return a.state.plugins() },
+	"kmsActive":       func(a *activation) any { return a.state.kmsActive },
+	"conditions":      func(a *activation) any { a.state.read(); return a.state.conditions },
+	"process":         func(a *activation) any { return a.state.process() },
+	"writes":          func(a *activation) any { return a.state.writes },
+	"metrics":         func(a *activation) any { return a.state.metrics },
+	"data":            func(a *activation) any { return a.state.data },
+	"encryption":      func(a *activation) any { return a.state.encryption },
+	"operator":        func(a *activation) any { return a.state.decided },
+	"operations":      func(a *activation) any { return a.state.operations },
+	"health":          func(a *activation) any { return a.state.health },
+	"apiServer":       func(a *activation) any { return a.state.apiServers(a.now) },
+	"any":             func(a *activation) any { return a.state.any },
+}
+
+func (a *activation) reports() any {
+	if a.report == nil {
+		a.report = a.state.report(a.now)
+	}
+	return a.report
 }

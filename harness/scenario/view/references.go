@@ -70,15 +70,15 @@ func (f *finder) add(kind ReferenceKind, e ast.Expr) {
 // keyKind says what the keys of a map are, by the variable that it is.
 func keyKind(m ast.Expr) ReferenceKind {
 	switch {
-	case isVariable(m, varReport), isVariable(m, varWrites), isVariable(m, varMetrics), isVariable(m, varExpected), isVariable(m, varEncryption):
+	case isVariable(m, "report"), isVariable(m, "writes"), isVariable(m, "metrics"), isVariable(m, "expected"), isVariable(m, "encryption"):
 		return RefNode
 	case m.Kind() == ast.SelectKind && m.AsSelect().FieldName() == "replicas":
 		return RefNode
-	case isVariable(m, varProcess):
+	case isVariable(m, "process"):
 		return RefRole
-	case m.Kind() == ast.IdentKind && m.AsIdent() == varAPIServer:
+	case m.Kind() == ast.IdentKind && m.AsIdent() == "apiServer":
 		return RefAPIServer
-	case isIndex(m) && (isVariable(m.AsCall().Args()[0], varReport) || isVariable(m.AsCall().Args()[0], varMetrics)):
+	case isIndex(m) && (isVariable(m.AsCall().Args()[0], "report") || isVariable(m.AsCall().Args()[0], "metrics")):
 		return RefKeyID
 	}
 	return ""
@@ -88,7 +88,7 @@ func keyKind(m ast.Expr) ReferenceKind {
 func isVariable(e ast.Expr, name string) bool {
 	if e.Kind() == ast.SelectKind && e.AsSelect().FieldName() == name {
 		of := e.AsSelect().Operand()
-		return isIndex(of) && isVariable(of.AsCall().Args()[0], varAPIServer)
+		return isIndex(of) && isVariable(of.AsCall().Args()[0], "apiServer")
 	}
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }

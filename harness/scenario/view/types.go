@@ -4,6 +4,33 @@ import "time"
 
 // The types below are the schema of the state view; the cel tags are the names that a scenario uses.
 
+// variables are what an expression sees: of kube-apiserver, and of the further API servers. activation computes them.
+type variables struct {
+	APIServer
+	Metrics    map[string]map[string]Metrics `cel:"metrics"`
+	Health     Health                        `cel:"health"`
+	APIServers map[string]APIServer          `cel:"apiServer"`
+	Any        string                        `cel:"any"` // the node that it stands for
+}
+
+// APIServer is what an expression sees of any API server.
+type APIServer struct {
+	Rollup          Rollup                       `cel:"rollup"`
+	ClusterOperator Rollup                       `cel:"clusterOperator"`
+	Report          map[string]map[string]Entry  `cel:"report"`
+	Reports         []Item                       `cel:"reports"`
+	Expected        []string                     `cel:"expected"`
+	Plugins         []Plugin                     `cel:"plugins"`
+	KMSActive       bool                         `cel:"kmsActive"`
+	Conditions      map[string]Condition         `cel:"conditions"`
+	Process         map[string]map[string]string `cel:"process"`
+	Writes          map[string]Writes            `cel:"writes"`
+	Data            Data                         `cel:"data"`
+	Encryption      Encryption                   `cel:"encryption"`
+	Operator        Operator                     `cel:"operator"`
+	Operations      Operations                   `cel:"operations"`
+}
+
 // Condition of the operator CR or the ClusterOperator. One that is not there has empty texts and exists == false.
 type Condition struct {
 	Exists  bool   `cel:"exists"`

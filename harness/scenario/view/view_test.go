@@ -206,6 +206,17 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
+// Every variable that an expression may name has a value.
+func TestVariables(t *testing.T) {
+	c := compiler(t)
+	for _, name := range view.Variables() {
+		p, issues := c.Compile(name + " == " + name)
+		if p == nil || !p.Eval(view.New("cp-1"), time.Now()) {
+			t.Errorf("%s: %v", name, issues)
+		}
+	}
+}
+
 func TestUsesTime(t *testing.T) {
 	c := compiler(t)
 	for text, want := range map[string]bool{
