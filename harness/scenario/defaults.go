@@ -4,12 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -130,45 +127,4 @@ func (s *Scenario) allKeyIDs() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(ids))
-}
-
-// What an expression demands of the plugins of keys that are no longer needed: that their reports, their providers or they themselves are gone.
-var goneWithItsKey = regexp.MustCompile(`^(reports\.size\(\) == [0-9]+|!\("[^"]*" in report\["[^"]*"\]\)|encryption\["[^"]*"\] == \[.*\]|process\["plugin"\]\.all\(.*== "stopped"\))$`)
-
-// WithLastKey gives the scenario without expectations that the plugin of an old key is gone, and the places of those that differ. OpenShift's operators keep
-// the last old key, with its plugin and its reports, until the next one is migrated.
-func (s *Scenario) WithLastKey() (out *Scenario, changed []string) {
-	out, changed = s.rewritten(func(e Expectation) Expectation {
-		if e.Mode != ModeNever {
-			e.CEL = without(e.CEL, goneWithItsKey.MatchString)
-		}
-		return e
-	})
-	out.LastKeyStays = true
-	return out, changed
-}
-
-// What an expression demands of the health of a plugin that cannot use its KMS: a status, and words of the fake plugin.
-var (
-	reportedUnhealthy = regexp.MustCompile(`\.status == ["']` + string(contract.StatusUnhealthy) + `["']`)
-	reportedDetail    = regexp.MustCompile(`\.detail\.contains\("[^"]*"\)`)
-)
-
-// OfAnyPlugin gives the scenario with expectations that any plugin can meet, and the places of those that differ. Where a scenario takes the KMS away, the
-// fake plugin answers with a healthz text of its own. Another plugin may answer with an error instead, and in its own words.
-func (s *Scenario) OfAnyPlugin() (out *Scenario, changed []string) {
-	if !slices.ContainsFunc(s.Actions(), func(a Action) bool { return a.Verb() == VerbKMS }) {
-		return s, nil
-	}
-	return s.rewritten(func(e Expectation) Expectation {
-		cel := reasonOfRollup.ReplaceAllStringFunc(e.CEL, func(atom string) string {
-			if strings.Contains(atom, contract.ReasonPluginUnhealthy) || strings.Contains(atom, contract.ReasonPluginUnreachable) {
-				return StatusForReason(atom)
-			}
-			return atom
-		})
-		cel = reportedUnhealthy.ReplaceAllString(cel, `.status != "`+string(contract.StatusHealthy)+`"`)
-		e.CEL = reportedDetail.ReplaceAllString(cel, `.detail != ""`)
-		return e
-	})
 }

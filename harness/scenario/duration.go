@@ -137,22 +137,3 @@ func suggestDuration(text, number, unit string) string {
 	}
 	return ""
 }
-
-// seconds is a duration of real time alone.
-var seconds = regexp.MustCompile(`^([0-9]+)(s|m)$`)
-
-// Patient gives the scenario with times within which something is expected multiplied, where they are of real time: those do not follow from the
-// contract, and a slower program than this project's may need more. factor is 1 or more.
-func (s *Scenario) Patient(factor int) *Scenario {
-	out, _ := s.rewritten(func(e Expectation) Expectation {
-		m := seconds.FindStringSubmatch(e.Bound.Text)
-		if e.Mode != ModeWithin || m == nil {
-			return e
-		}
-		if n, err := strconv.Atoi(m[1]); err == nil { // otherwise it is too large to be valid
-			e.Bound = D(strconv.Itoa(n*factor) + m[2])
-		}
-		return e
-	})
-	return out
-}

@@ -111,22 +111,6 @@ func statuses() map[string]map[string]string {
 	}
 }
 
-// StatusesOnly gives the scenario with expectations of the status that goes with a reason where they demand the reason, and the places of these: reasons are
-// decisions of this project, which the aggregator of somebody else need not share. What must never have a reason may have its status: of that, only the time is
-// kept.
-func (s *Scenario) StatusesOnly() (out *Scenario, changed []string) {
-	out, changed = s.rewritten(func(e Expectation) Expectation {
-		if e.Mode == ModeNever && reasonOfRollup.MatchString(e.CEL) {
-			e.CEL = ""
-		} else {
-			e.CEL = StatusForReason(e.CEL)
-		}
-		return e
-	})
-	out.AnyReason = true
-	return out, changed
-}
-
 // StatusForReason is an expression that demands the status that goes with a reason where it demanded the reason of a rollup.
 func StatusForReason(cel string) string {
 	return reasonOfRollup.ReplaceAllStringFunc(cel, func(atom string) string {

@@ -31,9 +31,9 @@ type Scenario struct {
 	// in either (InForms).
 	Contract    string
 	AnyContract bool
-	// LastKeyStays: the plugin of an old key may go on reporting (WithLastKey).
+	// LastKeyStays: the plugin of an old key may go on reporting (harness/backend/choose).
 	LastKeyStays bool
-	// AnyReason: rollups may have reasons of their own (StatusesOnly).
+	// AnyReason: rollups may have reasons of their own (harness/backend/choose).
 	AnyReason bool
 	// Operator is the operator whose CR is reported to: "kubeapiserver" (default), "openshiftapiserver", "authentication".
 	Operator string

@@ -74,7 +74,7 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	}
 	if o.AggregatorCommand != "" && !o.Strict {
 		var changed []string
-		if f.Scenario, changed = f.Scenario.StatusesOnly(); len(changed) > 0 {
+		if f.Scenario, changed = statusesOnly(f.Scenario); len(changed) > 0 {
 			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
 		}
 	}
@@ -105,7 +105,7 @@ func (o Options) reporterTemplate() string {
 
 // withoutMetrics leaves out what is expected of metrics.
 func (f *Fit) withoutMetrics() {
-	s, left, all := f.Scenario.WithoutMetrics()
+	s, left, all := withoutMetrics(f.Scenario)
 	switch {
 	case len(left) == 0:
 	case all:

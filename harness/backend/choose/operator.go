@@ -63,7 +63,7 @@ func (f *Fit) ofOperator() {
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
 	var changed []string
-	if f.Scenario, changed = s.WithLastKey(); len(changed) > 0 {
+	if f.Scenario, changed = withLastKey(s); len(changed) > 0 {
 		f.Notes = append(f.Notes, "in "+strings.Join(changed, ", ")+" the plugin of an old key and its reports may stay: an operator may keep the last old key until the next is migrated")
 	}
 }
@@ -112,7 +112,7 @@ func (f *Fit) patient(asked int, backend string) {
 		asked, why = rollPatience, "on kind the pods are replaced for every change"
 	}
 	if asked > 1 {
-		f.Scenario = f.Scenario.Patient(asked)
+		f.Scenario = patient(f.Scenario, asked)
 		f.Notes = append(f.Notes, fmt.Sprintf("times in seconds that the scenario gives the operator are multiplied by %d (%s)", asked, why))
 	}
 }
