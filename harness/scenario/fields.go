@@ -15,6 +15,7 @@ import (
 //	refers    what a text names: node (or any), nodes (any and all, too), keyID, apiServer; newNode and linkEnd, which the verb checks
 //	target    selects what an action acts on: it is no parameter of the action
 //	positive  a duration that must not be zero
+//	cel       an expression
 //	with      FIELD=VALUE,…: the field is given with these values of another field only; needed, an example: and must be given with them
 //	without   FIELD=VALUE,…: the field is not given with these values of another field
 //	verbs     the verbs that have the field; VERB-enum: the enum of one verb

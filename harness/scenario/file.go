@@ -39,13 +39,13 @@ type spec struct {
 
 // stepFile is a step as it stands in a file.
 type stepFile struct {
-	Expect *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" pattern:"\\S" description:"becomes true within a time"`
-	Holds  *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" pattern:"\\S" description:"is true now and stays true for a time"`
-	Never  *string  `yaml:"never,omitempty" verbs:"never" required:"true" pattern:"\\S" description:"stays false for a time"`
+	Expect *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" cel:"true" pattern:"\\S" description:"becomes true within a time"`
+	Holds  *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" cel:"true" pattern:"\\S" description:"is true now and stays true for a time"`
+	Never  *string  `yaml:"never,omitempty" verbs:"never" required:"true" cel:"true" pattern:"\\S" description:"stays false for a time"`
 	Within Duration `yaml:"within,omitempty" verbs:"expect" required:"true" positive:"true" description:"for how long it is watched"`
 	For    Duration `yaml:"for,omitempty" verbs:"holds,never" required:"true" positive:"true" description:"for how long it is watched"`
 	Origin string   `yaml:"origin,omitempty" verbs:"expect,holds,never" enum:"source,house" description:"what it rests on: a source (default), or a decision of this project, which fails a program of somebody else only with --strict"`
-	Given  string   `yaml:"given,omitempty" verbs:"expect,holds,never" pattern:"\\S" description:"the effect of a fault: if it never was true meanwhile, what was not met is not judged"`
+	Given  string   `yaml:"given,omitempty" verbs:"expect,holds,never" cel:"true" pattern:"\\S" description:"the effect of a fault: if it never was true meanwhile, what was not met is not judged"`
 
 	plainStep `yaml:",inline"`
 }

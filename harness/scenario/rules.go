@@ -80,6 +80,9 @@ func (v *validation) text(f field, s string, at place) {
 			v.keyword(at, f.name, s, known)
 		}
 	}
+	if f.has("cel") {
+		v.expression(s, at)
+	}
 	if f.has("expected") && !f.matches(s) {
 		v.add(at, "%s is %s, expected %s", f.name, quote(s), f.Tag.Get("expected"))
 	}

@@ -124,7 +124,7 @@ type Step struct {
 // Repeat runs steps several times.
 type Repeat struct {
 	Times int    `yaml:"times" required:"true" minimum:"1" maximum:"1000"`
-	Until string `yaml:"until,omitempty" pattern:"\\S" description:"ends the repetition after the round in which it is true; fails if that never happens"`
+	Until string `yaml:"until,omitempty" cel:"true" pattern:"\\S" description:"ends the repetition after the round in which it is true; fails if that never happens"`
 	Steps []Step `yaml:"steps" required:"true" minItems:"1" maxItems:"10000"`
 }
 

@@ -48,22 +48,20 @@ func (v *validation) step(s Step, at place, g group) {
 		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", len(is))
 		return
 	}
+	if e := s.Expect; e != nil && !slices.Contains([]Mode{ModeWithin, ModeHolds, ModeNever}, e.Mode) {
+		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
+		return
+	}
 	v.mapping(reflect.ValueOf(s.file()), v.steps.of(is[0]), at)
 	g.depth++
 	switch {
 	case s.Action != nil:
 		v.action(s.Action, at.at(is[0]))
-	case s.Expect != nil:
-		v.expectation(*s.Expect, at)
 	case s.Parallel != nil:
 		v.group(s.Parallel, at.at("parallel"), g)
 	case s.Repeat != nil:
-		at = at.at("repeat")
-		if s.Repeat.Until != "" {
-			v.expression(s.Repeat.Until, at.at("until"))
-		}
 		g.repetitions, g.repeated = g.repetitions*max(1, min(s.Repeat.Times, MaxTimes)), true
-		v.group(s.Repeat.Steps, at.at("steps"), g)
+		v.group(s.Repeat.Steps, at.at("repeat", "steps"), g)
 	}
 }
 
@@ -80,17 +78,6 @@ func (m Mode) Keyword() string {
 		return "expect"
 	}
 	return string(m)
-}
-
-func (v *validation) expectation(e Expectation, at place) {
-	if !slices.Contains([]Mode{ModeWithin, ModeHolds, ModeNever}, e.Mode) {
-		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
-		return
-	}
-	v.expression(e.CEL, at.at(e.Mode.Keyword()))
-	if e.Given != "" {
-		v.expression(e.Given, at.at("given"))
-	}
 }
 
 func (v *validation) expression(cel string, at place) {
