@@ -48,14 +48,15 @@ func newScenarioFieldsCommand() *cobra.Command {
 
 // field is what of a JSON schema is listed.
 type field struct {
-	Type, Description string
-	Ref               string `json:"$ref"`
-	Enum              []any
-	Required          []string
-	Properties        map[string]field
-	Items             *field
-	AnyOf             []field
-	Defs              map[string]field `json:"$defs"`
+	Type        any // a string or a list of them
+	Description string
+	Ref         string `json:"$ref"`
+	Enum        []any
+	Required    []string
+	Properties  map[string]field
+	Items       *field
+	AnyOf       []field
+	Definitions map[string]field
 }
 
 // walk visits the fields below path, in the order of their names. Those of all verbs are below steps; what several verbs have is visited once.
@@ -70,7 +71,7 @@ func (f field) walk(path string, visit func(path string, f field, required bool)
 		}
 	}
 	seen := map[string]bool{}
-	for _, verb := range f.Defs["step"].AnyOf {
+	for _, verb := range f.Definitions["step"].AnyOf {
 		verb.walk("steps[]", func(path string, f field, required bool) {
 			if !seen[path] {
 				visit(path, f, required && strings.Count(path, ".") > 1)
@@ -88,5 +89,6 @@ func (f field) values() string {
 			words = append(words, word)
 		}
 	}
-	return cmp.Or(strings.Join(words, ", "), f.Type, strings.TrimPrefix(f.Ref, "#/$defs/"), "one of several types")
+	one, _ := f.Type.(string)
+	return cmp.Or(strings.Join(words, ", "), one, strings.TrimPrefix(f.Ref, "#/definitions/"), "one of several types")
 }
