@@ -89,6 +89,12 @@ func (f field) values() string {
 			words = append(words, word)
 		}
 	}
-	one, _ := f.Type.(string)
-	return cmp.Or(strings.Join(words, ", "), one, strings.TrimPrefix(f.Ref, "#/definitions/"), "one of several types")
+	var types string
+	switch t := f.Type.(type) {
+	case string:
+		types = t
+	case []any:
+		types = strings.Trim(strings.ReplaceAll(fmt.Sprint(t), " ", " or "), "[]")
+	}
+	return cmp.Or(strings.Join(words, ", "), types, strings.TrimPrefix(f.Ref, "#/definitions/"), "one of several types")
 }

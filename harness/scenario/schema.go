@@ -89,6 +89,7 @@ func (s *schema) refine(p jsonschema.InterceptPropParams) error {
 			p.PropertySchema.Enum = append(p.PropertySchema.Enum, w)
 		}
 	}
+	p.PropertySchema.RemoveType(jsonschema.Null) // a field is given or left out
 	switch of := p.PropertySchema; {
 	case p.Name == "fault":
 		known(s.faults)
