@@ -17,7 +17,7 @@ func endsInTime(role string) check.Invariant {
 		Statement: "a " + role + " ends within 2 s of a SIGTERM",
 		Source:    "docs/contract.md",
 		Judge: func(facts *check.Facts) (f check.Finding) {
-			for _, e := range facts.Events() {
+			for _, e := range facts.Events {
 				if e.Process == nil || e.Process.Role != role {
 					continue
 				}

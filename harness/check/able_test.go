@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -37,10 +39,10 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		}
 		w.at(10*time.Second, link(c.state)).at(40*time.Second, link(history.LinkOK))
 		w.boot()
-		v := newFacts(w.finish(50 * time.Second))
-		middle := span{v.complete.from.Add(35 * time.Second), v.complete.from.Add(36 * time.Second)}
-		if judged := v.able.inCharge.covers(middle); judged != c.judged {
-			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.able.inCharge)
+		v := facts.New(w.finish(50 * time.Second))
+		middle := span.New(v.Judged.From.Add(35*time.Second), v.Judged.From.Add(36*time.Second))
+		if judged := v.AggregatorInCharge.Covers(middle); judged != c.judged {
+			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.AggregatorInCharge)
 		}
 	}
 }
@@ -58,8 +60,8 @@ func TestGlitchBreaksWhatIsUnderWay(t *testing.T) {
 			}
 		})
 		w.boot()
-		v := newFacts(w.finish(20 * time.Second))
-		if able := v.able.reporter("cp-1"); len(able) != c.spans {
+		v := facts.New(w.finish(20 * time.Second))
+		if able := v.ReporterAble("cp-1"); len(able) != c.spans {
 			t.Errorf("%s for no time: the reporter could write in %v, expected %d spans", c.state, able, c.spans)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -33,9 +34,9 @@ func unforced(r history.Request) history.Request {
 const sec = time.Second
 
 // degradedAs makes the aggregator say x in place of what now holds, where when applies.
-func degradedAs(x value, when func(w *world, now value) bool) func(*world) {
+func degradedAs(x facts.Value, when func(w *world, now facts.Value) bool) func(*world) {
 	return func(w *world) {
-		w.bad.table = func(w *world, t map[string]value, message *string) {
+		w.bad.table = func(w *world, t map[string]facts.Value, message *string) {
 			if when(w, t[contract.ConditionDegraded]) {
 				t[contract.ConditionDegraded] = x
 			}
@@ -43,15 +44,15 @@ func degradedAs(x value, when func(w *world, now value) bool) func(*world) {
 	}
 }
 
-func isTrue(_ *world, now value) bool { return now.status == "True" }
-func after(d time.Duration) func(*world, value) bool {
-	return func(w *world, _ value) bool { return w.now.Sub(w.start) > d }
+func isTrue(_ *world, now facts.Value) bool { return now.Status == "True" }
+func after(d time.Duration) func(*world, facts.Value) bool {
+	return func(w *world, _ facts.Value) bool { return w.now.Sub(w.start) > d }
 }
 
 // entriesAs falsifies the first entry of cp-2's reports between two instants.
-func entriesAs(from, to time.Duration, f func(w *world, e *wire)) func(*world) {
+func entriesAs(from, to time.Duration, f func(w *world, e *facts.WireEntry)) func(*world) {
 	return func(w *world) {
-		w.bad.entries = func(w *world, node string, e []wire) []wire {
+		w.bad.entries = func(w *world, node string, e []facts.WireEntry) []facts.WireEntry {
 			if d := w.now.Sub(w.start); node == "cp-2" && d >= from && d < to {
 				f(w, &e[0])
 			}
@@ -296,7 +297,9 @@ func lastWords(writes int, end string) func(*world) {
 			w.rep["cp-2"].running = false
 		})
 		for range writes {
-			w.at(10*sec+400*milli, func(w *world) { w.write("cp-2", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
+			w.at(10*sec+400*milli, func(w *world) {
+				w.write("cp-2", []facts.WireEntry{wire("1", "kek-1", "healthy", contract.FormatTime(w.now), "")})
+			})
 		}
 		w.at(10*sec+800*milli, func(w *world) {
 			w.rep["cp-2"].running = false
@@ -310,32 +313,32 @@ func lastWords(writes int, end string) func(*world) {
 func knownBad() []known {
 	rollup := "ROLLUP-TRUTH "
 	return append([]known{
-		{"aggregator is deaf to errors", "FALSE-HEALTHY", rollup + "DETECTION", failing(degradedAs(value{"False", "AsExpected"}, isTrue))},
-		{"reporter says healthy of a failing plugin", "FALSE-HEALTHY", "DETECTION TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { *e = wire{"1", "kek-1", "healthy", e.LastChecked, ""} }))},
+		{"aggregator is deaf to errors", "FALSE-HEALTHY", rollup + "DETECTION", failing(degradedAs(said("False", "AsExpected"), isTrue))},
+		{"reporter says healthy of a failing plugin", "FALSE-HEALTHY", "DETECTION TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(10*sec, 20*sec, func(w *world, e *facts.WireEntry) { *e = wire("1", "kek-1", "healthy", e.LastChecked, "") }))},
 		{"aggregator is deaf to a killed plugin", "FALSE-HEALTHY", rollup + "DETECTION", func() []history.Event {
-			return faulty(degradedAs(value{"False", "AsExpected"}, isTrue), "down")
+			return faulty(degradedAs(said("False", "AsExpected"), isTrue), "down")
 		}},
 		{"aggregator is deaf to a plugin that refuses", "FALSE-HEALTHY", rollup + "DETECTION", func() []history.Event {
-			return faulty(degradedAs(value{"False", "AsExpected"}, isTrue), "refuse")
+			return faulty(degradedAs(said("False", "AsExpected"), isTrue), "refuse")
 		}},
-		{"aggregator cries wolf", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(value{"True", "PluginUnhealthy"}, after(15*sec)))},
-		{"aggregator knows nothing of a healthy cluster", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(value{"Unknown", "ReportStale"}, after(15*sec)))},
-		{"aggregator names the wrong reason", "FALSE-ALARM", rollup, failing(degradedAs(value{"True", "PluginUnhealthy"}, isTrue))},
-		{"detection takes 6 s", "DETECTION", rollup + "FALSE-HEALTHY QUIET", failing(degradedAs(value{"False", "AsExpected"}, func(w *world, now value) bool { return w.now.Before(w.start.Add(16 * sec)) }))},
-		{"recovery takes 6 s", "RECOVERY", "TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(20*sec, 26*sec, func(w *world, e *wire) {
-			*e = wire{"1", "", "error", e.LastChecked, "FailedPrecondition: key disabled"}
+		{"aggregator cries wolf", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(said("True", "PluginUnhealthy"), after(15*sec)))},
+		{"aggregator knows nothing of a healthy cluster", "FALSE-ALARM", rollup + "QUIET", plain(degradedAs(said("Unknown", "ReportStale"), after(15*sec)))},
+		{"aggregator names the wrong reason", "FALSE-ALARM", rollup, failing(degradedAs(said("True", "PluginUnhealthy"), isTrue))},
+		{"detection takes 6 s", "DETECTION", rollup + "FALSE-HEALTHY QUIET", failing(degradedAs(said("False", "AsExpected"), func(w *world, now facts.Value) bool { return w.now.Before(w.start.Add(16 * sec)) }))},
+		{"recovery takes 6 s", "RECOVERY", "TRUTHFUL-PROBE FALSE-ALARM", failing(entriesAs(20*sec, 26*sec, func(w *world, e *facts.WireEntry) {
+			*e = wire("1", "", "error", e.LastChecked, "FailedPrecondition: key disabled")
 		}))},
 		{"nobody probes a plugin that came back", "RECOVERY", "TRUTHFUL-PROBE", func() []history.Event {
 			return faulty(func(w *world) {
 				w.bad.noProbe = func(node string) bool { return node == "cp-2" && w.now.After(w.start.Add(20*sec)) }
 			}, "down")
 		}},
-		{"stale counts as healthy", "STALE-UNKNOWN", rollup, paused(degradedAs(value{"False", "AsExpected"}, func(_ *world, now value) bool { return now.reason == "ReportStale" }))},
+		{"stale counts as healthy", "STALE-UNKNOWN", rollup, paused(degradedAs(said("False", "AsExpected"), func(_ *world, now facts.Value) bool { return now.Reason == "ReportStale" }))},
 		{"missing counts as broken", "ABSENCE-IS-NOT-BROKEN", rollup + "FALSE-ALARM", func() []history.Event {
-			return coldStart(degradedAs(value{"True", "PluginUnreachable"}, func(_ *world, now value) bool { return now.reason == "ReportMissing" }))
+			return coldStart(degradedAs(said("True", "PluginUnreachable"), func(_ *world, now facts.Value) bool { return now.Reason == "ReportMissing" }))
 		}},
 		{"awaits for ever", "ABSENCE-IS-NOT-BROKEN", rollup, func() []history.Event {
-			return coldStart(degradedAs(value{"False", "AwaitingFirstReport"}, func(_ *world, now value) bool { return now.reason == "ReportMissing" }))
+			return coldStart(degradedAs(said("False", "AwaitingFirstReport"), func(_ *world, now facts.Value) bool { return now.Reason == "ReportMissing" }))
 		}},
 		{"overlooks a new node", "ROLLUP-TRUTH", "CONVERGENCE CADENCE", func() []history.Event { return knownLate(3 * sec) }},
 		{"forgets a removed node", "NO-ORPHAN", "", func() []history.Event { return lateReporter(func(w *world) { w.bad.noClean = true }) }},
@@ -356,7 +359,7 @@ func knownBad() []known {
 				w.startReporter("cp-2")
 			})
 		})},
-		{"a reporter removes its entry when it ends", "NO-RESURRECTION", "", plain(func(w *world) {
+		{"a reporter removes its facts.Entry when it ends", "NO-RESURRECTION", "", plain(func(w *world) {
 			lastWords(0, history.ProcessStopped)(w)
 			w.at(10*sec+500*milli, func(w *world) {
 				r := refusedApply("Forbidden", history.Cause{})
@@ -367,7 +370,7 @@ func knownBad() []known {
 		{"a reporter writes until it is killed", "NO-RESURRECTION", "CADENCE TRUTHFUL-PROBE FRESH-ONLY MONOTONIC", plain(lastWords(2, history.ProcessKilled))},
 		{"a reporter leaves out every third report", "CADENCE", "", plain(func(w *world) {
 			n := map[string]int{}
-			w.bad.entries = func(_ *world, node string, e []wire) []wire {
+			w.bad.entries = func(_ *world, node string, e []facts.WireEntry) []facts.WireEntry {
 				if n[node]++; n[node]%3 == 0 {
 					return nil
 				}
@@ -376,7 +379,7 @@ func knownBad() []known {
 		})},
 		{"lastChecked stands still for three writes", "MONOTONIC", "TRUTHFUL-PROBE FRESH-ONLY", plain(func(w *world) {
 			n, last := map[string]int{}, map[string]string{}
-			w.bad.entries = func(_ *world, node string, e []wire) []wire {
+			w.bad.entries = func(_ *world, node string, e []facts.WireEntry) []facts.WireEntry {
 				if n[node]++; n[node]%3 == 1 {
 					last[node] = e[0].LastChecked
 				}
@@ -386,7 +389,9 @@ func knownBad() []known {
 		})},
 		{"report of a dead reporter comes back", "NO-RESURRECTION", "TRUTHFUL-PROBE", func() []history.Event {
 			return lateReporter(func(w *world) {
-				w.at(25*sec, func(w *world) { w.write("cp-3", []wire{{"1", "kek-1", "healthy", contract.FormatTime(w.now), ""}}) })
+				w.at(25*sec, func(w *world) {
+					w.write("cp-3", []facts.WireEntry{wire("1", "kek-1", "healthy", contract.FormatTime(w.now), "")})
+				})
 			})
 		}},
 		{"reporter under a common field manager", "OWNERSHIP", "", plain(requestAs(func(_ *world, r *history.Request) {
@@ -403,7 +408,7 @@ func knownBad() []known {
 		{"reporter writes another's entry", "OWNERSHIP", "LEAST-PRIVILEGE", plain(requestAs(func(_ *world, r *history.Request) {
 			r.Body = []byte(strings.ReplaceAll(string(r.Body), "KMSHealthReporter_cp-3", "KMSHealthReporter_cp-1"))
 		}))},
-		{"an entry has two owners", "OWNERSHIP", "", plain(func(w *world) {
+		{"an facts.Entry has two owners", "OWNERSHIP", "", plain(func(w *world) {
 			w.bad.owners = func(o map[string][]string) {
 				if _, ok := o["condition/KMSHealthReporter_cp-2"]; ok {
 					o["condition/KMSHealthReporter_cp-2"] = []string{contract.FieldManager("cp-2"), "kms-health-aggregator"}
@@ -418,9 +423,11 @@ func knownBad() []known {
 			})
 		})},
 		{"aggregator removes the report of a node that is there for another second", "OWNERSHIP", rollup + "QUIET CONVERGENCE NO-ORPHAN ABSENCE-IS-NOT-BROKEN", func() []history.Event { return toldLate(sec) }},
-		{"lastChecked goes back", "MONOTONIC", "TRUTHFUL-PROBE", plain(entriesAs(15*sec, 16*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-1500 * time.Millisecond)) }))},
+		{"lastChecked goes back", "MONOTONIC", "TRUTHFUL-PROBE", plain(entriesAs(15*sec, 16*sec, func(w *world, e *facts.WireEntry) {
+			e.LastChecked = contract.FormatTime(w.now.Add(-1500 * time.Millisecond))
+		}))},
 		{"lastChecked goes back with a clock that nobody set", "MONOTONIC", "TRUTHFUL-PROBE FRESH-ONLY", func() []history.Event { return clockBehind(false) }},
-		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *wire) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
+		{"reporter queues", "FRESH-ONLY", "MONOTONIC FALSE-ALARM", plain(entriesAs(10*sec, 20*sec, func(w *world, e *facts.WireEntry) { e.LastChecked = contract.FormatTime(w.now.Add(-3 * sec)) }))},
 		{"reporter writes every 3 s", "CADENCE", "", plain(func(w *world) { w.bad.period = 3 * sec })},
 		{"reporter writes every 3 s, for a short time", "CADENCE", "", func() []history.Event {
 			w := newWorld(3, "1")
@@ -431,7 +438,7 @@ func knownBad() []known {
 		{"reporter writes four times a second", "CADENCE", "", plain(func(w *world) { w.bad.period = sec / 4 })},
 		{"reporters in lockstep", "CADENCE", "", plain(func(w *world) { w.bad.steady = true })},
 		{"reporter stalls", "CADENCE", "FALSE-ALARM", plain(func(w *world) {
-			w.bad.entries = func(w *world, node string, e []wire) []wire {
+			w.bad.entries = func(w *world, node string, e []facts.WireEntry) []facts.WireEntry {
 				if d := w.now.Sub(w.start); node == "cp-2" && d > 10*sec && d < 20*sec {
 					return nil
 				}
@@ -440,7 +447,7 @@ func knownBad() []known {
 		})},
 		{"reporter writes only on change", "CADENCE", "FALSE-ALARM RECOVERY", failing(func(w *world) {
 			last := map[string]string{}
-			w.bad.entries = func(w *world, node string, e []wire) []wire {
+			w.bad.entries = func(w *world, node string, e []facts.WireEntry) []facts.WireEntry {
 				if last[node] == e[0].Status {
 					return nil
 				}
@@ -459,17 +466,17 @@ func knownBad() []known {
 				w.process(history.RoleEtcd, "cp-1", "", map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down])
 			})
 		}},
-		{"wrong kekID", "TRUTHFUL-PROBE", "", plain(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.KEKID = "kek-0" }))},
+		{"wrong kekID", "TRUTHFUL-PROBE", "", plain(entriesAs(0, 60*sec, func(_ *world, e *facts.WireEntry) { e.KEKID = "kek-0" }))},
 		{"unhealthy is reported as error", "TRUTHFUL-PROBE", "FALSE-ALARM", func() []history.Event {
-			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) { e.Status, e.KEKID = "error", "" }), "unhealthy")
+			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *facts.WireEntry) { e.Status, e.KEKID = "error", "" }), "unhealthy")
 		}},
-		{"wrong code in the detail", "TRUTHFUL-PROBE", "", failing(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) {
+		{"wrong code in the detail", "TRUTHFUL-PROBE", "", failing(entriesAs(10*sec, 20*sec, func(_ *world, e *facts.WireEntry) {
 			if e.Detail != "" {
 				e.Detail = "PermissionDenied: no"
 			}
 		}))},
 		{"healthz text is lost", "TRUTHFUL-PROBE", "", func() []history.Event {
-			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *wire) {
+			return faulty(entriesAs(10*sec, 20*sec, func(_ *world, e *facts.WireEntry) {
 				if e.Detail != "" {
 					e.Detail = "unhealthy"
 				}
@@ -480,28 +487,28 @@ func knownBad() []known {
 		})},
 		{"forgets the second plugin", "TRUTHFUL-PROBE", "FALSE-ALARM", plain(func(w *world) {
 			w.keyIDs = []string{"2", "1"}
-			w.bad.entries = func(_ *world, _ string, e []wire) []wire { return e[:1] }
+			w.bad.entries = func(_ *world, _ string, e []facts.WireEntry) []facts.WireEntry { return e[:1] }
 		})},
 		{"write key last", "TRUTHFUL-PROBE", "", plain(func(w *world) {
 			w.keyIDs = []string{"2", "1"}
-			w.bad.entries = func(_ *world, _ string, e []wire) []wire { return []wire{e[1], e[0]} }
+			w.bad.entries = func(_ *world, _ string, e []facts.WireEntry) []facts.WireEntry { return []facts.WireEntry{e[1], e[0]} }
 		})},
 		{"message is not minified", "FORMAT", "", plain(messageAs(func(s string) string { return strings.ReplaceAll(s, ",", ", ") }))},
 		{"fields in another order", "FORMAT", "", plain(messageAs(func(s string) string {
 			return strings.ReplaceAll(s, `"keyID":"1","kekID":"kek-1"`, `"kekID":"kek-1","keyID":"1"`)
 		}))},
 		{"unknown field", "FORMAT", "", plain(messageAs(func(s string) string { return strings.ReplaceAll(s, `}`, `,"node":"x"}`) }))},
-		{"detail with a control character", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) {
+		{"detail with a control character", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *facts.WireEntry) {
 			if e.Detail != "" {
 				e.Detail += "\x01"
 			}
 		}))},
-		{"detail is too long", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) {
+		{"detail is too long", "FORMAT", "", failing(entriesAs(0, 60*sec, func(_ *world, e *facts.WireEntry) {
 			if e.Detail != "" {
 				e.Detail += strings.Repeat("x", 1024)
 			}
 		}))},
-		{"detail is missing", "FORMAT", "TRUTHFUL-PROBE", failing(entriesAs(0, 60*sec, func(_ *world, e *wire) { e.Detail = "" }))},
+		{"detail is missing", "FORMAT", "TRUTHFUL-PROBE", failing(entriesAs(0, 60*sec, func(_ *world, e *facts.WireEntry) { e.Detail = "" }))},
 		{"lastTransitionTime moves", "FORMAT", "", plain(func(w *world) {
 			w.bad.lastTime = func(n int) string { return stamp(w.start.Add(time.Duration(n) * sec)) }
 		})},
@@ -514,23 +521,23 @@ func knownBad() []known {
 			})
 		})},
 		{"wrong reason", "ROLLUP-TRUTH", "FALSE-ALARM", func() []history.Event {
-			return faulty(degradedAs(value{"True", "PluginUnreachable"}, isTrue), "unhealthy")
+			return faulty(degradedAs(said("True", "PluginUnreachable"), isTrue), "unhealthy")
 		}},
 		{"message names nobody", "ROLLUP-TRUTH", "DETECTION", failing(func(w *world) {
-			w.bad.table = func(_ *world, _ map[string]value, message *string) { *message = "something is wrong" }
+			w.bad.table = func(_ *world, _ map[string]facts.Value, message *string) { *message = "something is wrong" }
 		})},
 		{"message names a neighbour", "ROLLUP-TRUTH", "DETECTION", failing(func(w *world) {
-			w.bad.table = func(_ *world, _ map[string]value, message *string) {
+			w.bad.table = func(_ *world, _ map[string]facts.Value, message *string) {
 				*message = strings.ReplaceAll(*message, "cp-2/1", "cp-2/11")
 			}
 		})},
 		{"write key unusable, yet available", "ROLLUP-TRUTH", "", failing(func(w *world) {
-			w.bad.table = func(_ *world, t map[string]value, _ *string) {
-				t[contract.ConditionAvailable] = value{"True", "AsExpected"}
+			w.bad.table = func(_ *world, t map[string]facts.Value, _ *string) {
+				t[contract.ConditionAvailable] = said("True", "AsExpected")
 			}
 		})},
 		{"message is too long", "ROLLUP-TRUTH", "", failing(func(w *world) {
-			w.bad.table = func(_ *world, _ map[string]value, message *string) { *message += " " + strings.Repeat("x", 5000) }
+			w.bad.table = func(_ *world, _ map[string]facts.Value, message *string) { *message += " " + strings.Repeat("x", 5000) }
 		})},
 		{"writes in a steady state", "QUIET", "", plain(func(w *world) {
 			w.at(20*sec, func(w *world) { w.bad.chatty = true }).at(21*sec, func(w *world) { w.bad.chatty = false })
@@ -559,13 +566,13 @@ func knownBad() []known {
 		})},
 		{"converged in the middle of a rotation", "CONVERGENCE", rollup, plain(func(w *world) {
 			w.at(15*sec, func(w *world) { w.plugins["cp-1/1"].kek = "kek-2" })
-			w.bad.table = func(_ *world, t map[string]value, _ *string) {
-				t[contract.ConditionProgressing] = value{"False", "AsExpected"}
+			w.bad.table = func(_ *world, t map[string]facts.Value, _ *string) {
+				t[contract.ConditionProgressing] = said("False", "AsExpected")
 			}
 		})},
 		{"never converged", "CONVERGENCE", rollup, plain(func(w *world) {
-			w.bad.table = func(_ *world, t map[string]value, _ *string) {
-				t[contract.ConditionProgressing] = value{"False", "NotConverged"}
+			w.bad.table = func(_ *world, t map[string]facts.Value, _ *string) {
+				t[contract.ConditionProgressing] = said("False", "NotConverged")
 			}
 		})},
 		{"Encrypt without a uid", "UID", "", extra(encryptCall(""))},
@@ -623,7 +630,7 @@ func knownBad() []known {
 		}, noted("kek-2", ""))},
 		{"nodes agree although one plugin is unhealthy", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "unhealthy") }) }, noted("kek-1", ""))},
 		{"nodes agree although one plugin does not answer", convergedID, "", deciding(func(w *world) { w.at(12*sec, func(w *world) { w.fault("cp-2/1", "error") }) }, noted("kek-1", ""))},
-		{"nodes agree although one report has no kekID", convergedID, "TRUTHFUL-PROBE FORMAT ROLLUP-TRUTH CONVERGENCE", deciding(entriesAs(12*sec, 25*sec, func(_ *world, e *wire) { e.KEKID = "" }), noted("kek-1", ""))},
+		{"nodes agree although one report has no kekID", convergedID, "TRUTHFUL-PROBE FORMAT ROLLUP-TRUTH CONVERGENCE", deciding(entriesAs(12*sec, 25*sec, func(_ *world, e *facts.WireEntry) { e.KEKID = "" }), noted("kek-1", ""))},
 		{"nodes agree although one report is stale", convergedID, "", deciding(func(w *world) { w.at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) }) }, noted("kek-1", ""))},
 		{"nodes agree although one has not reported", convergedID, "", func() []history.Event {
 			w := newWorld(3, "1")
@@ -641,11 +648,11 @@ func knownBad() []known {
 		{"everything is encrypted anew although one report is stale meanwhile", convergedID, "", deciding(func(w *world) {
 			w.at(8*sec, func(w *world) { w.record("test", noted("kek-1", "")) }).at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) })
 		}, noted("", "kek-1"))},
-		{"an entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
+		{"an facts.Entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",
 			Message: `conflict with "kubectl"`, Field: ".status.conditions"})), 409))},
-		{"an entry over the bounds of the admission policy", "ACCEPTED", "", extra(byReporter(refusedApply("Forbidden", history.Cause{
+		{"an facts.Entry over the bounds of the admission policy", "ACCEPTED", "", extra(byReporter(refusedApply("Forbidden", history.Cause{
 			Message: "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: the texts of a reporter's condition have at most 65536 bytes"}), 403))},
 		{"a field that the CRD does not have", "ACCEPTED", "", extra(byReporter(history.Request{Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status",
 			Name: "cluster", FieldManager: contract.FieldManager("cp-1"), ContentType: "application/apply-patch+yaml", Force: true,

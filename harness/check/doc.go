@@ -5,8 +5,7 @@
 // reports) and shares with other packages only wire types, limits, names and reasons, so that it does not repeat a
 // wrong rule of the reporter or the aggregator.
 //
-// Nothing is judged while the truth is unknown (between two calls, while no aggregator can run). Judgements are
-// counted, so that an empty verdict is visible.
+// Package facts has what a history says, package invariants judges that, and this package makes a verdict of the findings.
 //
 // A run whose violations CPU starvation explains is neither failed nor passed: it is inconclusive (starvation.go has
 // the rule).
@@ -14,3 +13,39 @@
 // harness/engine judges a scenario's own expectations; this package only counts them. Files and JUnit are in
 // harness/report.
 package check
+
+import (
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/invariants"
+)
+
+// Facts are what an Invariant judges: a caller may have invariants of its own.
+type (
+	Facts     = facts.Facts
+	Invariant = invariants.Invariant
+	Rule      = invariants.Rule
+	Finding   = invariants.Finding
+	Violation = invariants.Violation
+	Measure   = invariants.Measure
+	Latency   = invariants.Latency
+)
+
+const (
+	NoneTimed = invariants.NoneTimed
+	SomeTimed = invariants.SomeTimed
+	AllTimed  = invariants.AllTimed
+
+	NoExitID   = invariants.NoExitID
+	AcceptedID = invariants.AcceptedID
+)
+
+// Invariants are all invariants, in the order in which they are shown.
+func Invariants() []Invariant { return invariants.All() }
+
+// Code names what was violated: the invariant, and the rule if it has one.
+func Code(id, rule string) string { return invariants.Code(id, rule) }
+
+// FaultKind names the kind of fault that an action is, from what the history says of it; empty for an action that is none.
+func FaultKind(verb, target string, params map[string]any) string {
+	return facts.FaultKind(verb, target, params)
+}

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/invariants"
+	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -42,11 +45,11 @@ func TestFaultKind(t *testing.T) {
 func TestExposure(t *testing.T) {
 	begin := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
-	v := noFacts()
-	v.complete, v.phases[history.PhaseAfter] = span{at(0), at(1000)}, at(500)
-	v.run.Timing.Interval, v.run.Timing.AggregatorLatency = time.Second, time.Second // 5 s after its end
+	v := facts.New(nil)
+	v.Judged, v.Phases[history.PhaseAfter] = span.New(at(0), at(1000)), at(500)
+	v.Run.Timing.Interval, v.Run.Timing.AggregatorLatency = time.Second, time.Second // 5 s after its end
 	act := func(s float64, verb, target string, params map[string]any) {
-		v.plugins.actions = append(v.plugins.actions, action{Action: &history.Action{Verb: verb, Target: target, Params: params}, span: span{at(s), at(s)}, done: true})
+		v.Actions = append(v.Actions, facts.Action{Action: &history.Action{Verb: verb, Target: target, Params: params}, Span: span.New(at(s), at(s)), Done: true})
 	}
 	act(10, "inject", "plugin cp-1/*", map[string]any{"fault": "hang"})
 	act(12, "kill", "process reporter/cp-1", nil)
@@ -70,7 +73,7 @@ func TestExposure(t *testing.T) {
 		{504, 504, []string{"link aggregator-load-balancer cut", "reporter kill"}},
 		{506, 507, nil},
 	} {
-		got := x.count([]stretch{{at(c.from).UnixNano(), at(c.to).UnixNano()}})
+		got := x.count([]invariants.Stretch{{From: at(c.from).UnixNano(), To: at(c.to).UnixNano()}})
 		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, c.want) {
 			t.Errorf("%v to %v: %v, expected %v", c.from, c.to, names, c.want)
 		}

@@ -16,7 +16,7 @@ func ExampleRun() {
 		Statement: "an API server answers every request within a second",
 		Source:    "our service level",
 		Judge: func(facts *check.Facts) (f check.Finding) {
-			for _, e := range facts.Events() {
+			for _, e := range facts.Events {
 				if e.Kind != history.KindRequest {
 					continue
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -82,7 +83,7 @@ func TestSilenceIsExcusedByWhatCausesIt(t *testing.T) {
 
 // TestDisturbedBoundsBeginAnew: a moment in which a reporter could not write excuses a failure, or a recovery, that is not seen for that moment, and no longer.
 func TestDisturbedBoundsBeginAnew(t *testing.T) {
-	disturbed := func(at time.Duration, lie func(*world, map[string]value, *string)) []history.Event {
+	disturbed := func(at time.Duration, lie func(*world, map[string]facts.Value, *string)) []history.Event {
 		return faulty(func(w *world) {
 			link := func(state string) func(*world) {
 				return func(w *world) {
@@ -93,10 +94,10 @@ func TestDisturbedBoundsBeginAnew(t *testing.T) {
 			w.bad.table = lie
 		}, "error")
 	}
-	unnamed := func(_ *world, _ map[string]value, message *string) { *message = "somewhere" }
-	always := func(w *world, rollups map[string]value, message *string) {
+	unnamed := func(_ *world, _ map[string]facts.Value, message *string) { *message = "somewhere" }
+	always := func(w *world, rollups map[string]facts.Value, message *string) {
 		if w.now.Sub(w.start) > 12*sec {
-			rollups[contract.ConditionDegraded] = value{"True", contract.ReasonPluginUnreachable}
+			rollups[contract.ConditionDegraded] = said("True", contract.ReasonPluginUnreachable)
 			*message = "cp-2/1: error: it was"
 		}
 	}
@@ -158,15 +159,15 @@ func TestWrongClockDelaysStaleness(t *testing.T) {
 		w := newWorld(3, "1")
 		w.at(8*sec, func(w *world) { w.record("backend", &history.Clock{Node: "cp-2", Ahead: tt.ahead}) })
 		w.at(12*sec, func(w *world) { w.stopReporter("cp-2") })
-		w.bad.entries = func(w *world, node string, all []wire) []wire {
+		w.bad.entries = func(w *world, node string, all []facts.WireEntry) []facts.WireEntry {
 			if node == "cp-2" && w.now.Sub(w.start) > 8*sec {
 				all[0].LastChecked = contract.FormatTime(w.now.Add(tt.ahead))
 			}
 			return all
 		}
-		w.bad.table = func(w *world, rollups map[string]value, _ *string) {
+		w.bad.table = func(w *world, rollups map[string]facts.Value, _ *string) {
 			if w.now.Sub(w.start) < 12*sec+tt.unknown {
-				rollups[contract.ConditionDegraded] = value{"False", contract.ReasonAsExpected}
+				rollups[contract.ConditionDegraded] = said("False", contract.ReasonAsExpected)
 			}
 		}
 		w.boot()
@@ -196,9 +197,9 @@ func TestWriteOfUnknownOutcomeCounts(t *testing.T) {
 		}
 		w.at(9*sec, func(w *world) { w.rep["cp-2"].cut = !tt.landed })
 		w.at(13*sec, func(w *world) { w.stopReporter("cp-2") })
-		w.bad.table = func(w *world, rollups map[string]value, _ *string) {
+		w.bad.table = func(w *world, rollups map[string]facts.Value, _ *string) {
 			if w.now.Sub(w.start) < tt.unknown {
-				rollups[contract.ConditionDegraded] = value{"False", contract.ReasonAsExpected}
+				rollups[contract.ConditionDegraded] = said("False", contract.ReasonAsExpected)
 			}
 		}
 		w.boot()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -248,7 +249,7 @@ func clockBehind(configured bool) []history.Event {
 			}
 		}
 		w.at(10*time.Second, set(-2*time.Second)).at(20*time.Second, set(0))
-		w.bad.entries = func(w *world, node string, entries []wire) []wire {
+		w.bad.entries = func(w *world, node string, entries []facts.WireEntry) []facts.WireEntry {
 			if d := w.now.Sub(w.start); node == "cp-1" && d > 10*time.Second && d < 20*time.Second {
 				for i := range entries {
 					at, _ := time.Parse(time.RFC3339Nano, entries[i].LastChecked)

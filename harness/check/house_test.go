@@ -38,7 +38,7 @@ func TestHouseRules(t *testing.T) {
 		return Result{}
 	}
 	own, other := Run(otherVersion(false)), Run(otherVersion(true))
-	if r := find(own); own.OK || r.Status != Failed || r.Count == 0 || len(r.House) > 0 || r.Violations[0].Rule != ruleUnusable || r.Violations[0].House == "" {
+	if r := find(own); own.OK || r.Status != Failed || r.Count == 0 || len(r.House) > 0 || r.Violations[0].Rule != "unusable-ok" || r.Violations[0].House == "" {
 		t.Errorf("of this project: %+v", r)
 	}
 	if r := find(other); !other.OK || r.Status != Passed || r.Count > 0 || len(r.House) == 0 {
@@ -102,24 +102,6 @@ func TestRulesOfViolations(t *testing.T) {
 		}
 		if v := Run(events); v.OK {
 			t.Errorf("%s: passes by sources alone", k.name)
-		}
-	}
-}
-
-// TestWrongFormRefused: where the CRD has no field for the reports nobody sees one, and what was refused tells the form.
-func TestWrongFormRefused(t *testing.T) {
-	write := func(b body) request {
-		return request{Request: &history.Request{Verb: "apply", Code: 500}, node: "cp-1", write: true, body: b}
-	}
-	typed := write(body{ok: true, typed: make([]contract.TypedReport, 1)})
-	for want, requests := range map[string][]request{
-		history.FormHealthReports: {typed},
-		"":                        {typed, write(body{ok: true, conditions: make([]wireCondition, 1)})},
-	} {
-		v := noFacts()
-		v.run, v.requests.all = history.Run{Contract: history.FormConditions}, requests
-		if got := v.objects.wrongForm(); got != want {
-			t.Errorf("wrong form %q, want %q", got, want)
 		}
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -90,7 +93,7 @@ func (out *Verdict) order(run history.Run, steps []Failing) {
 			x := &r.Violations[n]
 			// It depends on reports or on the rollup, or the scenario ended before it was judged.
 			if r.timed || in == layerNothing && len(steps) > 0 {
-				cause, because := x.follows(in, known, stale)
+				cause, because := follows(*x, in, known, stale)
 				x.Because, causeOf[because] = because, cause
 			}
 		}
@@ -101,7 +104,7 @@ func (out *Verdict) order(run history.Run, steps []Failing) {
 	}
 	for _, s := range steps {
 		s.layer = layerSteps
-		s.cause, s.Because = Violation{At: s.At, since: s.At.Add(-s.took)}.follows(layerSteps, known, stale)
+		s.cause, s.Because = follows(Violation{At: s.At, Since: s.At.Add(-s.took)}, layerSteps, known, stale)
 		all = append(all, s)
 	}
 	slices.SortStableFunc(all, func(a, b Failing) int { return cmp.Or(cmp.Compare(a.layer, b.layer), a.At.Compare(b.At)) })
@@ -116,7 +119,7 @@ func (out *Verdict) knownCauses() (known []Violation) {
 		}
 		known = append(known, r.Violations...)
 		if last := &known[len(known)-1]; r.Count > len(r.Violations) { // it was violated again, until the end for all that is known
-			last.To = latest(last.To, last.At.Add(out.Duration-last.Offset))
+			last.To = span.Latest(last.To, last.At.Add(out.Duration-last.Offset))
 		}
 	}
 	slices.SortStableFunc(known, func(a, b Violation) int {
@@ -126,25 +129,25 @@ func (out *Verdict) knownCauses() (known []Violation) {
 }
 
 // follows returns the first of known that can have caused a violation in a layer. It was there before, on the same node and API server, and no longer ago than a report stays fresh.
-func (x Violation) follows(in layer, known []Violation, stale time.Duration) (cause, because string) {
+func follows(x Violation, in layer, known []Violation, stale time.Duration) (cause, because string) {
 	for _, c := range known {
 		of := layerOf(c.Invariant)
 		elsewhere := c.Node != x.Node && (in < layerDerived || c.Node != "" && x.Node != "") || c.APIServer != x.APIServer && in < layerSteps
-		if of >= in || in < causalOrder()[of].from || elsewhere || c.harmless {
+		if of >= in || in < causalOrder()[of].from || elsewhere || c.Harmless {
 			continue
 		}
-		if !c.earliest().After(x.At) && latest(c.At, c.To).Add(stale).After(x.earliest()) {
-			return c.Invariant, c.Invariant + " at +" + short(c.Offset)
+		if !earliest(c).After(x.At) && span.Latest(c.At, c.To).Add(stale).After(earliest(x)) {
+			return c.Invariant, c.Invariant + " at +" + text.Short(c.Offset)
 		}
 	}
 	return "", ""
 }
 
 // earliest is when the cause of a violation can have begun.
-func (x Violation) earliest() time.Time {
+func earliest(x Violation) time.Time {
 	switch {
-	case !x.since.IsZero():
-		return x.since
+	case !x.Since.IsZero():
+		return x.Since
 	case !x.From.IsZero():
 		return x.From
 	}
@@ -164,11 +167,11 @@ func behind(cause string, all []Failing) (sorted []Failing) {
 	return sorted
 }
 
-func failingAction(a action, offset time.Duration) Failing {
-	return Failing{ID: a.ID, At: a.to, Offset: offset, took: a.length(), problem: fmt.Sprintf("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, quoted(a.failure()))}
+func failingAction(a facts.Action, offset time.Duration) Failing {
+	return Failing{ID: a.ID, At: a.To, Offset: offset, took: a.Length(), problem: fmt.Sprintf("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, text.Quoted(a.Failure()))}
 }
 
 func failingExpectation(e *history.Event, offset time.Duration) Failing {
 	x := e.Expectation
-	return Failing{ID: x.ID, At: e.At, Offset: offset, took: x.Took, problem: fmt.Sprintf("expectation %s (%s %s) failed at %s: %s", x.ID, x.Mode, x.Text, short(offset), quoted(x.Detail))}
+	return Failing{ID: x.ID, At: e.At, Offset: offset, took: x.Took, problem: fmt.Sprintf("expectation %s (%s %s) failed at %s: %s", x.ID, x.Mode, x.Text, text.Short(offset), text.Quoted(x.Detail))}
 }

@@ -18,7 +18,7 @@ func TestOrder(t *testing.T) {
 	at := func(id, node string, after time.Duration) Result {
 		x := Violation{Invariant: id, Node: node, At: start.Add(after), Offset: after}
 		if id == "NOTHING-RAN" {
-			x.since = start
+			x.Since = start
 		}
 		return Result{ID: id, Status: Failed, Count: 1, Violations: []Violation{x}}
 	}

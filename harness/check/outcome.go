@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
 // Outcome is what a run came to.
@@ -24,7 +26,7 @@ func (out *Verdict) decide(steps []Failing) {
 		case f.starved == "":
 			failed = true
 		default:
-			explained = append(explained, fmt.Sprintf("%s at +%s: %s", f.ID, short(f.Offset), f.starved))
+			explained = append(explained, fmt.Sprintf("%s at +%s: %s", f.ID, text.Short(f.Offset), f.starved))
 		}
 	}
 	switch {

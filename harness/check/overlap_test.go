@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -27,7 +28,7 @@ func TestReporterAndItsSuccessor(t *testing.T) {
 			tell(w, 1, history.ProcessStopped)
 			w.bad.period = sec
 		})
-		w.bad.entries = func(w *world, _ string, all []wire) []wire {
+		w.bad.entries = func(w *world, _ string, all []facts.WireEntry) []facts.WireEntry {
 			if back > 0 && w.now.Sub(w.start) > 17*sec && w.now.Sub(w.start) < 18*sec {
 				all[0].LastChecked = contract.FormatTime(w.now.Add(-back))
 			}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 )
 
 // A report is renewed at about the time at which the one before grows stale. An aggregator that read the one before, and its clock after that, says that it is
@@ -26,7 +27,7 @@ func TestStaleOvertakenByARenewal(t *testing.T) {
 			w := newWorld(3, "1")
 			w.bad.steady = true
 			var before, renewed time.Time
-			w.bad.entries = func(w *world, node string, e []wire) []wire {
+			w.bad.entries = func(w *world, node string, e []facts.WireEntry) []facts.WireEntry {
 				switch d := w.now.Sub(w.start); {
 				case node != "cp-2":
 				case d >= 12*sec && d < 13*sec:
@@ -37,17 +38,17 @@ func TestStaleOvertakenByARenewal(t *testing.T) {
 				}
 				return e
 			}
-			w.bad.table = func(w *world, all map[string]value, message *string) {
+			w.bad.table = func(w *world, all map[string]facts.Value, message *string) {
 				if d := w.now.Sub(renewed); !renewed.IsZero() && d >= c.from && d < c.to {
-					all[contract.ConditionDegraded], *message = value{"Unknown", contract.ReasonReportStale}, "cp-2/1: report is stale"
+					all[contract.ConditionDegraded], *message = said("Unknown", contract.ReasonReportStale), "cp-2/1: report is stale"
 				}
 			}
 			w.boot()
-			v := newFacts(w.finish(20 * time.Second))
+			v := facts.New(w.finish(20 * time.Second))
 			if renewed.Sub(before) != sec {
 				t.Fatalf("reports %v apart, expected 1s", renewed.Sub(before))
 			}
-			if f := judgeRollupTruth(v); f.Judged == 0 || (len(f.Violations) == 0) != c.allowed {
+			if f := invariant("ROLLUP-TRUTH").Judge(v); f.Judged == 0 || (len(f.Violations) == 0) != c.allowed {
 				t.Errorf("allowed %v, expected %v: %v", len(f.Violations) == 0, c.allowed, f.Violations)
 			}
 		})

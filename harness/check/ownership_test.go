@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -49,7 +50,7 @@ func TestWrittenWhileTheWatchWasCut(t *testing.T) {
 			if lost < 3 || c.unaudited && unaudited == 0 {
 				t.Fatalf("%d states lost, %d writes unaudited", lost, unaudited)
 			}
-			f := judgeOwnership(newFacts(seen))
+			f := invariant("OWNERSHIP").Judge(facts.New(seen))
 			if f.Judged == 0 || len(f.Violations) > 0 != c.violated {
 				t.Errorf("violated %v, expected %v: %v", len(f.Violations) > 0, c.violated, f.Violations)
 			}
@@ -77,7 +78,7 @@ func TestApplyWithoutForce(t *testing.T) {
 		t.Fatalf("%d refused: %s", refused, printed(t, v))
 	}
 	for _, r := range v.Invariants {
-		if r.ID == "OWNERSHIP" && (r.Count < refused || r.Violations[1].harmless || !strings.Contains(r.Violations[1].Seen, `409 Conflict: "conflict with`)) {
+		if r.ID == "OWNERSHIP" && (r.Count < refused || r.Violations[1].Harmless || !strings.Contains(r.Violations[1].Seen, `409 Conflict: "conflict with`)) {
 			t.Errorf("%d refused: %+v", refused, r.Violations)
 		}
 	}

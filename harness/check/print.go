@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
 // maxPrinted bounds the violations of one invariant that Print shows.
@@ -26,13 +27,13 @@ func Print(w io.Writer, v Verdict) error {
 	}
 	backend := orUnnamed(v.Backend)
 	if v.Plugin != "" {
-		backend += " with plugin " + quoted(v.Plugin)
+		backend += " with plugin " + text.Quoted(v.Plugin)
 	}
 	if v.Operator != "" {
-		backend += " with operator " + quoted(v.Operator)
+		backend += " with operator " + text.Quoted(v.Operator)
 	}
 	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), backend, word,
-		v.Events, short(v.Duration), v.Actions, v.Expectations.Judged)
+		v.Events, text.Short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
 	for _, x := range v.Inconclusive {
@@ -40,7 +41,7 @@ func Print(w io.Writer, v Verdict) error {
 	}
 	printFailing(&b, v)
 	if v.Starvation > 0 {
-		fmt.Fprintf(&b, "\nNOTE CPU starvation: for %s of %s in total\n", short(v.Starvation), short(v.Duration))
+		fmt.Fprintf(&b, "\nNOTE CPU starvation: for %s of %s in total\n", text.Short(v.Starvation), text.Short(v.Duration))
 	}
 	for _, n := range v.Notes {
 		fmt.Fprintf(&b, "\nNOTE %s\n", n)
@@ -59,7 +60,7 @@ func printTable(b *strings.Builder, v Verdict) {
 	for _, r := range v.Invariants {
 		note := ""
 		if r.Status == Excused {
-			note = "  (" + quoted(r.Excuse) + ")"
+			note = "  (" + text.Quoted(r.Excuse) + ")"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}
@@ -101,7 +102,7 @@ func printFailing(b *strings.Builder, v Verdict) {
 func printResult(b *strings.Builder, r Result) {
 	fmt.Fprintf(b, "\n%s: %s\n  (contract: %s)\n", r.ID, r.Statement, r.Source)
 	for _, x := range r.Violations[:min(len(r.Violations), maxPrinted)] {
-		fmt.Fprintf(b, "  at %s", short(x.Offset))
+		fmt.Fprintf(b, "  at %s", text.Short(x.Offset))
 		if x.Seq > 0 {
 			fmt.Fprintf(b, ", event %d", x.Seq)
 		}
@@ -131,7 +132,7 @@ func printContainers(b *strings.Builder, v Verdict) {
 	}
 	b.WriteString("\ncontainers:\n")
 	for _, c := range v.Containers {
-		fmt.Fprintf(b, "  at %s (%s) %s\n", short(c.Offset), c.At.UTC().Format("15:04:05.000"), contract.SafeText(c.String(), maxShown))
+		fmt.Fprintf(b, "  at %s (%s) %s\n", text.Short(c.Offset), c.At.UTC().Format("15:04:05.000"), contract.SafeText(c.String(), text.MaxShown))
 	}
 	if more := v.ContainerChanges - len(v.Containers); more > 0 {
 		fmt.Fprintf(b, "  and %d more in the history\n", more)

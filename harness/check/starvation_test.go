@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -37,7 +39,7 @@ func often(every time.Duration) (all []time.Duration) {
 func ranOutOfTime(detail string) []history.Event {
 	return faulty(func(w *world) {
 		now := func() bool { d := w.now.Sub(w.start); return d >= 12*sec && d < 13*sec }
-		w.bad.entries = func(_ *world, node string, e []wire) []wire {
+		w.bad.entries = func(_ *world, node string, e []facts.WireEntry) []facts.WireEntry {
 			if node == "cp-2" && now() {
 				e[0].Status, e[0].KEKID, e[0].Detail = "error", "", detail
 			}
@@ -81,13 +83,13 @@ func TestStarvedAndViolating(t *testing.T) {
 				t.Fatalf("it is no failure without starvation:\n%s", printed(t, v))
 			}
 			v := Run(starvedAt(c.events, c.role, c.node, c.long, c.from))
-			text := printed(t, v)
-			if v.OK || v.Outcome != RunInconclusive || v.Starvation != c.long || !strings.Contains(text, "CPU starvation: for "+short(c.long)) {
-				t.Errorf("%s", text)
+			output := printed(t, v)
+			if v.OK || v.Outcome != RunInconclusive || v.Starvation != c.long || !strings.Contains(output, "CPU starvation: for "+text.Short(c.long)) {
+				t.Errorf("%s", output)
 			}
 			for _, id := range strings.Fields(c.ids) {
-				if statusOf(v, id) != Failed || !strings.Contains(text, "INCONCLUSIVE "+id) || !strings.Contains(text, "waited for a processor for "+short(c.long)+" at +"+short(c.from)) {
-					t.Errorf("%s is not shown as inconclusive:\n%s", id, text)
+				if statusOf(v, id) != Failed || !strings.Contains(output, "INCONCLUSIVE "+id) || !strings.Contains(output, "waited for a processor for "+text.Short(c.long)+" at +"+text.Short(c.from)) {
+					t.Errorf("%s is not shown as inconclusive:\n%s", id, output)
 				}
 			}
 		})
@@ -102,7 +104,7 @@ func TestStarvationDoesNotExplain(t *testing.T) {
 		id     string
 	}{
 		"content: an error of another kind": {starvedAt(ranOutOfTime("Unavailable: connection refused"), history.RoleHarness, "", 740*milli, 12*sec+150*milli), "TRUTHFUL-PROBE"},
-		"content: an invented answer": {starvedAt(faulty(entriesAs(12*sec, 13*sec, func(_ *world, e *wire) { e.Status, e.Detail = "unhealthy", "deadline exceeded" }), ""),
+		"content: an invented answer": {starvedAt(faulty(entriesAs(12*sec, 13*sec, func(_ *world, e *facts.WireEntry) { e.Status, e.Detail = "unhealthy", "deadline exceeded" }), ""),
 			history.RoleHarness, "", 900*milli, 12*sec), "TRUTHFUL-PROBE"},
 		"within the tolerance": {starvedAt(late(), history.RoleHarness, "", 190*milli, 10*sec+100*milli), "ROLLUP-TRUTH"},
 		"out of reach, before": {starvedAt(late(), history.RoleHarness, "", 700*milli, 3*sec), "ROLLUP-TRUTH"},
@@ -263,11 +265,11 @@ func invariant(id string) Invariant {
 
 // TestLaterThanStarvationCauses: a violation is not explained by starvation that is much shorter than its delay.
 func TestLaterThanStarvationCauses(t *testing.T) {
-	v := newFacts(starvedAt(faulty(nil, ""), history.RoleHarness, "", 900*milli, 12*sec))
-	due := v.complete.from.Add(13 * sec)
+	v := facts.New(starvedAt(faulty(nil, ""), history.RoleHarness, "", 900*milli, 12*sec))
+	due := v.Judged.From.Add(13 * sec)
 	for late, explained := range map[time.Duration]bool{0: true, 900 * milli: true, 4 * sec: false} {
 		f := Finding{Count: 1, Violations: []Violation{{At: due.Add(late), To: due}}}
-		if why := v.starvation.explainsAll(freshOnly(), f); (why != "") != explained {
+		if why := explainsAll(v, invariant("FRESH-ONLY"), f); (why != "") != explained {
 			t.Errorf("%v late: %q", late, why)
 		}
 	}

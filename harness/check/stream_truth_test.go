@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -83,9 +84,9 @@ func (s *showing) report(node string, body json.RawMessage) {
 		return
 	}
 	r := contract.ReplicaHealth{NodeName: node, Status: "True", Reason: contract.ReplicaHealthy, ObservedGeneration: 1}
-	entries, _ := decodeMessage(object.Status.Conditions[0].Message)
+	entries, _ := facts.DecodeMessage(object.Status.Conditions[0].Message)
 	for _, e := range entries {
-		if e.status != contract.StatusHealthy {
+		if e.Status != contract.StatusHealthy {
 			r.Status, r.Reason = "False", contract.ReplicaUnhealthy
 		}
 	}

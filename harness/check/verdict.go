@@ -2,10 +2,18 @@ package check
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/invariants"
+	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
+
+// MaxViolations bounds how many violations of one invariant a verdict has; all are counted.
+const MaxViolations = 20
 
 // Status of one invariant in one run.
 type Status string
@@ -82,68 +90,73 @@ type Verdict struct {
 
 // Run judges a history by all invariants, and by some of the caller's own. It is a pure function: the same events give the same verdict.
 func Run(events []history.Event, own ...Invariant) Verdict {
-	events = sound(events)
-	v, aggregated := newFacts(history.About(events, "")), aggregatedFacts(events)
-	out := Verdict{Scenario: v.run.Scenario, Backend: v.run.Backend, Plugin: v.run.Plugin.String(), Operator: v.run.OperatorUnderTest.String(), Reproduce: v.run.Reproduce, Events: len(events)}
-	if !v.complete.from.IsZero() {
-		out.Duration = v.complete.length()
+	events = facts.Without(events, func(e *history.Event) bool { return !e.HasPayload() }) // history.Read refuses them, but a caller may pass some
+	all := facts.All(events)
+	v := all[0]
+	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), Reproduce: v.Run.Reproduce, Events: len(events)}
+	if !v.Judged.From.IsZero() {
+		out.Duration = v.Judged.Length()
 	}
 	excuses := map[string]string{}
-	for _, x := range v.run.Excused {
+	for _, x := range v.Run.Excused {
 		excuses[x.Invariant] = x.Reason
 	}
 	faults := newExposure(v)
 	for _, i := range append(Invariants(), own...) {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		out.Invariants = append(out.Invariants, result(v, i, aggregated, faults, reason, excused))
+		f := find(all, i)
+		switch i.ID {
+		case invariants.DetectionID:
+			out.Detection = invariants.Summarize(f.Latencies, v.Run.Timing.DetectionBound()+v.Tolerance())
+		case invariants.RecoveryID:
+			out.Recovery = invariants.Summarize(f.Latencies, v.Run.Timing.RecoveryBound()+v.Tolerance())
+		}
+		out.Invariants = append(out.Invariants, result(v, i, f, faults, reason, excused))
 	}
-	for _, id := range sortedKeys(excuses) {
-		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", quoted(id)))
+	for _, id := range slices.Sorted(maps.Keys(excuses)) {
+		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", text.Quoted(id)))
 	}
-	detected, recovered := latencies(append([]*Facts{v}, aggregated...))
-	out.Detection = summarize(detected, v.run.Timing.DetectionBound()+v.tolerance())
-	out.Recovery = summarize(recovered, v.run.Timing.RecoveryBound()+v.tolerance())
-	out.WrongForm = v.objects.wrongForm()
+	out.WrongForm = v.WrongForm()
 	steps := out.addEngine(v)
 	out.Notes = notes(v)
-	out.Containers, out.ContainerChanges = v.processes.containers()
-	out.Starvation = v.starvation.spans.total()
-	out.order(v.run, steps)
+	out.Containers, out.ContainerChanges = containers(v)
+	out.Starvation = v.Starvation.Total()
+	out.order(v.Run, steps)
 	out.decide(steps)
 	return out
 }
 
-// sound drops events without the payload of their kind, which history.Read refuses but a caller may pass.
-func sound(events []history.Event) []history.Event {
-	return leavingOut(events, func(e *history.Event) bool { return !e.HasPayload() })
+// find judges each API server by itself.
+func find(all []*facts.Facts, i Invariant) Finding {
+	f := i.Judge(all[0])
+	for _, v := range all[1:] {
+		f.Add(v.APIServer, i.Judge(v))
+	}
+	return f
 }
 
-func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason string, excused bool) Result {
-	f := i.Judge(v)
-	for _, x := range aggregated {
-		f.add(x.apiServer, i.Judge(x))
-	}
+func result(v *facts.Facts, i Invariant, f Finding, faults exposure, reason string, excused bool) Result {
 	for n := range f.Violations {
-		f.Violations[n].House = i.house(f.Violations[n].Rule)
+		f.Violations[n].House = i.House(f.Violations[n].Rule)
 	}
 	var house []Violation
-	if v.run.SourceOnly {
-		house = f.takeHouse()
+	if v.Run.SourceOnly {
+		house = f.TakeHouse()
 	}
-	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.when), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.When), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
 	case f.Count > 0:
-		r.Status, r.starved = Failed, v.starvation.explainsAll(i, f)
+		r.Status, r.starved = Failed, explainsAll(v, i, f)
 	case excused:
 		r.Status, r.Count = Failed, 1
-		f.Violate(Violation{At: v.complete.to, Seen: "the scenario excuses this invariant (" + quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+		f.Violate(Violation{At: v.Judged.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
-	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.complete.from) }
+	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.Judged.From) }
 	r.Violations = append(r.Violations, f.Violations[:min(len(f.Violations), MaxViolations)]...)
 	for n := range r.Violations {
 		name(&r.Violations[n])
@@ -157,33 +170,32 @@ func result(v *Facts, i Invariant, aggregated []*Facts, faults *exposure, reason
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
 // expectations.
-func (out *Verdict) addEngine(v *Facts) (steps []Failing) {
+func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	failing := func(f Failing, timed bool) {
-		if why := v.starvation.explains(f.At, 0); timed && why != "" {
+		if why := explains(v, f.At, 0); timed && why != "" {
 			f.starved = why
 		}
 		steps = append(steps, f)
 		out.Problems = append(out.Problems, f.problem)
 	}
-	if len(v.all) == 0 || v.all[0].Kind != history.KindRun {
+	if len(v.Recorded) == 0 || v.Recorded[0].Kind != history.KindRun {
 		problem("the history does not begin with a run event")
-	} else if err := v.run.Timing.Validate(); err != nil {
+	} else if err := v.Run.Timing.Validate(); err != nil {
 		problem("the run's timing is not valid: %v", err)
 	}
-	for _, a := range v.plugins.actions {
+	for _, a := range v.Actions {
 		switch {
-		case a.done:
+		case a.Done:
 			out.Actions++
-		case a.State == history.ActionFailed || a.failed:
-			failing(failingAction(a, a.to.Sub(v.complete.from)), a.length() >= v.run.Timing.DetectionBound()) // what is refused fails at once
+		case a.State == history.ActionFailed || a.Failed:
+			failing(failingAction(a, a.To.Sub(v.Judged.From)), a.Length() >= v.Run.Timing.DetectionBound()) // what is refused fails at once
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
 	}
 	ended := false
-	for n := range v.all {
-		e := &v.all[n]
+	for e := range v.EachRecorded(history.KindExpectation, history.KindEnd) {
 		switch e.Kind {
 		case history.KindExpectation:
 			if !e.Expectation.NotJudged {
@@ -191,16 +203,16 @@ func (out *Verdict) addEngine(v *Facts) (steps []Failing) {
 			}
 			switch {
 			case e.Expectation.OK:
-			case e.Expectation.House && v.run.SourceOnly:
+			case e.Expectation.House && v.Run.SourceOnly:
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				failing(failingExpectation(e, e.At.Sub(v.complete.from)), true)
+				failing(failingExpectation(e, e.At.Sub(v.Judged.From)), true)
 			}
 		case history.KindEnd:
 			ended = true
 			if !e.End.Complete {
-				problem("the history is incomplete: %s", quoted(e.End.Problem))
+				problem("the history is incomplete: %s", text.Quoted(e.End.Problem))
 			}
 		}
 	}

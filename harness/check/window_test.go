@@ -3,6 +3,8 @@ package check
 import (
 	"sync"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/check/invariants"
 )
 
 // verdictsOfBad are those of the known-bad histories, in their order.
@@ -49,7 +51,7 @@ func TestLatenciesKeepTheirSamples(t *testing.T) {
 	for i, bad := range knownBad() {
 		v := verdictsOfBad()[i]
 		for name, l := range map[string]Latency{"detection": v.Detection, "recovery": v.Recovery} {
-			if len(l.Samples) != min(l.Count, MaxSamples) {
+			if len(l.Samples) != min(l.Count, invariants.MaxSamples) {
 				t.Errorf("%s: %s has %d samples, %d measured", bad.name, name, len(l.Samples), l.Count)
 			}
 		}

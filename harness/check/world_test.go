@@ -3,11 +3,14 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -36,18 +39,18 @@ type world struct {
 
 // hooks are the deliberate defects.
 type hooks struct {
-	table    func(w *world, t map[string]value, message *string) // falsifies the rollups
-	entries  func(w *world, node string, e []wire) []wire        // falsifies a report
-	message  func(string) string                                 // falsifies its text
-	request  func(w *world, r *history.Request)                  // falsifies a write as logged
-	noClean  bool                                                // forgets gone nodes
-	chatty   bool                                                // the aggregator writes although nothing changed
-	period   time.Duration                                       // of the reporters
-	union    func([]history.Condition) []history.Condition       // falsifies the ClusterOperator
-	noProbe  func(node string) bool                              // reports without asking the plugin
-	lastTime func(n int) string                                  // falsifies lastTransitionTime
-	fight    bool                                                // removes an orphan at once, again and again
-	meddle   bool                                                // the aggregator touches a foreign condition
+	table    func(w *world, t map[string]facts.Value, message *string)          // falsifies the rollups
+	entries  func(w *world, node string, e []facts.WireEntry) []facts.WireEntry // falsifies a report
+	message  func(string) string                                                // falsifies its text
+	request  func(w *world, r *history.Request)                                 // falsifies a write as logged
+	noClean  bool                                                               // forgets gone nodes
+	chatty   bool                                                               // the aggregator writes although nothing changed
+	period   time.Duration                                                      // of the reporters
+	union    func([]history.Condition) []history.Condition                      // falsifies the ClusterOperator
+	noProbe  func(node string) bool                                             // reports without asking the plugin
+	lastTime func(n int) string                                                 // falsifies lastTransitionTime
+	fight    bool                                                               // removes an orphan at once, again and again
+	meddle   bool                                                               // the aggregator touches a foreign condition
 	owners   func(map[string][]string)
 	steady   bool // reporters without jitter
 	seizes   bool // the aggregator writes the ClusterOperator that is left to an operator
@@ -71,6 +74,12 @@ type fakeAggregator struct {
 	missing         map[string]time.Time
 	activeSince     time.Time
 	lastSaid        string
+}
+
+func said(status, reason string) facts.Value { return facts.Value{Status: status, Reason: reason} }
+
+func wire(keyID, kekID, status, lastChecked, detail string) facts.WireEntry {
+	return facts.WireEntry{KeyID: keyID, KEKID: kekID, Status: status, LastChecked: lastChecked, Detail: detail}
 }
 
 const step = 50 * time.Millisecond
@@ -128,7 +137,7 @@ func (w *world) boot(stopped ...string) {
 func (w *world) record(source string, payload any) {
 	p, ok := payload.(*history.Process)
 	verbs := map[string]string{history.ProcessPaused: "pause", history.ProcessSilenced: "silence", history.ProcessStopped: "end", history.ProcessKilled: "end"}
-	if !ok || !underTest(p.Role) || verbs[p.State] == "" {
+	if !ok || !facts.UnderTest(p.Role) || verbs[p.State] == "" {
 		w.log.Record(w.now, source, payload)
 		return
 	}
@@ -220,7 +229,7 @@ func (w *world) finish(d time.Duration) []history.Event {
 		if f := w.script[w.now.Sub(w.start)]; f != nil {
 			f(w)
 		}
-		for _, n := range sortedKeys(w.rep) {
+		for _, n := range slices.Sorted(maps.Keys(w.rep)) {
 			w.tick(n)
 		}
 		w.deliver()
@@ -247,7 +256,7 @@ func (w *world) tick(n string) {
 	if !w.bad.steady {
 		r.next = r.next.Add([]time.Duration{0, step, -step}[r.writes%3])
 	}
-	var entries []wire
+	var entries []facts.WireEntry
 	took := 10 * time.Millisecond
 	for _, k := range w.keyIDs {
 		e, t := w.probe(n, k)
@@ -262,9 +271,9 @@ func (w *world) tick(n string) {
 }
 
 // probe is what the plugin answers, journalled.
-func (w *world) probe(n, k string) (wire, time.Duration) {
+func (w *world) probe(n, k string) (facts.WireEntry, time.Duration) {
 	p := w.plugins[n+"/"+k]
-	e := wire{KeyID: k, KEKID: p.kek, Status: "healthy", LastChecked: contract.FormatTime(w.now)}
+	e := facts.WireEntry{KeyID: k, KEKID: p.kek, Status: "healthy", LastChecked: contract.FormatTime(w.now)}
 	c := &history.Call{Node: n, KeyID: k, Method: "Status", Began: w.now, Outcome: "ok", Code: "OK", Healthz: "ok", Version: "v2", KEKID: p.kek}
 	took := 5 * time.Millisecond
 	switch p.fault {
@@ -292,7 +301,7 @@ func (w *world) probe(n, k string) (wire, time.Duration) {
 type pendingWrite struct {
 	due     time.Time
 	node    string
-	entries []wire
+	entries []facts.WireEntry
 }
 
 // deliver lets the writes arrive that are due.
@@ -309,7 +318,7 @@ func (w *world) deliver() {
 	w.pending = later
 }
 
-func (w *world) write(n string, entries []wire) {
+func (w *world) write(n string, entries []facts.WireEntry) {
 	message := encode(entries)
 	if w.bad.message != nil {
 		message = w.bad.message(message)
@@ -335,7 +344,7 @@ func (w *world) write(n string, entries []wire) {
 	w.submit(contract.ReporterIdentity(n), contract.FieldManager(n), map[string]any{"apiVersion": "operator.openshift.io/v1", "status": body})
 }
 
-func typedItems(n string, entries []wire) []contract.TypedReport {
+func typedItems(n string, entries []facts.WireEntry) []contract.TypedReport {
 	var out []contract.TypedReport
 	for _, e := range entries {
 		if e.KEKID == "" {
@@ -347,7 +356,7 @@ func typedItems(n string, entries []wire) []contract.TypedReport {
 }
 
 // encode writes the contract's JSON by hand.
-func encode(entries []wire) string {
+func encode(entries []facts.WireEntry) string {
 	var parts []string
 	for _, e := range entries {
 		s := `{"keyID":` + quote(e.KeyID)
@@ -428,14 +437,14 @@ func (w *world) remove(t string) {
 }
 
 // says is the entries that stand about a node.
-func (w *world) says(n string) (entries []entry, ok bool) {
+func (w *world) says(n string) (entries []facts.Entry, ok bool) {
 	if c, found := w.cond(contract.ConditionType(n)); found {
-		entries, _ = decodeMessage(c.Message)
+		entries, _ = facts.DecodeMessage(c.Message)
 		ok = true
 	}
 	for _, t := range w.typed {
 		if t.NodeName == n {
-			e, _ := decodeTyped(t)
+			e, _ := facts.DecodeTyped(t)
 			entries, ok = append(entries, e), true
 		}
 	}
@@ -466,8 +475,8 @@ func (w *world) aggregate() {
 		return
 	}
 	w.agg.lastSaid = said
-	for _, t := range sortedKeys(want) {
-		c := history.Condition{Type: t, Status: want[t].status, Reason: want[t].reason, LastTransitionTime: stamp(w.start)}
+	for _, t := range slices.Sorted(maps.Keys(want)) {
+		c := history.Condition{Type: t, Status: want[t].Status, Reason: want[t].Reason, LastTransitionTime: stamp(w.start)}
 		if t == contract.ConditionDegraded {
 			c.Message = message
 		}
@@ -484,12 +493,12 @@ func (w *world) clean() {
 	if w.bad.noClean {
 		return
 	}
-	for _, n := range sortedKeys(w.rep) {
+	for _, n := range slices.Sorted(maps.Keys(w.rep)) {
 		if w.active && w.expected(n) {
 			continue
 		}
 		entries, ok := w.says(n)
-		fresh := len(entries) > 0 && w.now.Sub(entries[0].checked) < 4*time.Second
+		fresh := len(entries) > 0 && w.now.Sub(entries[0].Checked) < 4*time.Second
 		if !ok || !w.bad.fight && fresh && w.removedOnce(n) {
 			continue
 		}
@@ -517,11 +526,11 @@ func (w *world) expected(n string) bool {
 	return false
 }
 
-func (w *world) unite(want map[string]value, message string) {
+func (w *world) unite(want map[string]facts.Value, message string) {
 	d := want[contract.ConditionDegraded]
-	co := []history.Condition{{Type: "Degraded", Status: d.status, Reason: "x", Message: contract.ConditionDegraded + ": " + message},
-		{Type: "Available", Status: want[contract.ConditionAvailable].status, Message: contract.ConditionAvailable + ": x"},
-		{Type: "Progressing", Status: want[contract.ConditionProgressing].status, Message: contract.ConditionProgressing + ": x"}}
+	co := []history.Condition{{Type: "Degraded", Status: d.Status, Reason: "x", Message: contract.ConditionDegraded + ": " + message},
+		{Type: "Available", Status: want[contract.ConditionAvailable].Status, Message: contract.ConditionAvailable + ": x"},
+		{Type: "Progressing", Status: want[contract.ConditionProgressing].Status, Message: contract.ConditionProgressing + ": x"}}
 	if w.bad.union != nil {
 		co = w.bad.union(co)
 	}
@@ -536,8 +545,8 @@ func (w *world) unite(want map[string]value, message string) {
 }
 
 // table is the contract's table, for the reports of one form, row by row.
-func (w *world) table() (map[string]value, string) {
-	out := map[string]value{contract.ConditionDegraded: {"False", "AsExpected"}, contract.ConditionAvailable: {"True", "AsExpected"}, contract.ConditionProgressing: {"False", "AsExpected"}}
+func (w *world) table() (map[string]facts.Value, string) {
+	out := map[string]facts.Value{contract.ConditionDegraded: said("False", "AsExpected"), contract.ConditionAvailable: said("True", "AsExpected"), contract.ConditionProgressing: said("False", "AsExpected")}
 	var unhealthy, broken, stale, missing, awaiting []string
 	keks, keys, settled := map[string]bool{}, map[string]bool{}, true
 	for _, n := range w.nodes {
@@ -560,51 +569,51 @@ func (w *world) table() (map[string]value, string) {
 		w.agg.missing[n] = w.now
 		isStale := false
 		for i, e := range entries {
-			if w.now.Sub(e.checked) > 4*time.Second {
+			if w.now.Sub(e.Checked) > 4*time.Second {
 				isStale, settled = true, false
 				continue
 			}
-			keys[e.keyID] = true
-			if e.kekID != "" {
-				keks[e.keyID+"="+e.kekID] = true
+			keys[e.KeyID] = true
+			if e.KEKID != "" {
+				keks[e.KeyID+"="+e.KEKID] = true
 			}
-			switch e.status {
+			switch e.Status {
 			case contract.StatusUnhealthy:
-				unhealthy = append(unhealthy, n+"/"+e.keyID)
+				unhealthy = append(unhealthy, n+"/"+e.KeyID)
 			case contract.StatusError:
-				broken = append(broken, n+"/"+e.keyID)
+				broken = append(broken, n+"/"+e.KeyID)
 			}
-			if i == 0 && e.status != contract.StatusHealthy {
+			if i == 0 && e.Status != contract.StatusHealthy {
 				settled = false
-				out[contract.ConditionAvailable] = value{"False", "NoUsableWriteKey"}
+				out[contract.ConditionAvailable] = said("False", "NoUsableWriteKey")
 			}
 		}
 		if isStale {
 			stale = append(stale, n)
 		}
 	}
-	if out[contract.ConditionAvailable].status == "True" && len(stale)+len(missing) > 0 {
-		out[contract.ConditionAvailable] = value{"Unknown", "WriteKeyUnknown"}
+	if out[contract.ConditionAvailable].Status == "True" && len(stale)+len(missing) > 0 {
+		out[contract.ConditionAvailable] = said("Unknown", "WriteKeyUnknown")
 	}
 	switch {
 	case len(unhealthy) > 0:
-		out[contract.ConditionDegraded] = value{"True", "PluginUnhealthy"}
+		out[contract.ConditionDegraded] = said("True", "PluginUnhealthy")
 	case len(broken) > 0:
-		out[contract.ConditionDegraded] = value{"True", "PluginUnreachable"}
+		out[contract.ConditionDegraded] = said("True", "PluginUnreachable")
 	case len(stale) > 0:
-		out[contract.ConditionDegraded] = value{"Unknown", "ReportStale"}
+		out[contract.ConditionDegraded] = said("Unknown", "ReportStale")
 	case len(missing) > 0:
-		out[contract.ConditionDegraded] = value{"Unknown", "ReportMissing"}
+		out[contract.ConditionDegraded] = said("Unknown", "ReportMissing")
 	case len(awaiting) > 0:
-		out[contract.ConditionDegraded] = value{"False", "AwaitingFirstReport"}
+		out[contract.ConditionDegraded] = said("False", "AwaitingFirstReport")
 	}
 	switch {
 	case len(keks) > len(keys):
-		out[contract.ConditionProgressing] = value{"True", "KEKRotationInProgress"}
+		out[contract.ConditionProgressing] = said("True", "KEKRotationInProgress")
 	case len(keys) > 1:
-		out[contract.ConditionProgressing] = value{"True", "KeyMigrationInProgress"}
+		out[contract.ConditionProgressing] = said("True", "KeyMigrationInProgress")
 	case !settled:
-		out[contract.ConditionProgressing] = value{"False", "NotConverged"}
+		out[contract.ConditionProgressing] = said("False", "NotConverged")
 	}
 	var all []string
 	for _, list := range [][]string{unhealthy, broken, stale, missing, awaiting} {

@@ -1,0 +1,94 @@
+package facts
+
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Answers is the set of outcomes that a reporter may truthfully report for one call.
+type Answers uint8
+
+const (
+	MayHealthy Answers = 1 << iota
+	MayUnhealthy
+	MayError
+)
+
+func (a Answers) Allow(s contract.Status) bool {
+	switch s {
+	case contract.StatusHealthy:
+		return a&MayHealthy != 0
+	case contract.StatusUnhealthy:
+		return a&MayUnhealthy != 0
+	default:
+		return a&MayError != 0
+	}
+}
+
+// Probe is one Status call of a plugin's journal. It shows what a reporter's probe would have met, whichever client made it.
+type Probe struct {
+	*history.Call
+	Seq     int64
+	Answers Answers
+	// BySource is what the sources allow beyond that, where it is a house rule that narrows it to Answers.
+	BySource Answers
+	// surely is false where the call does not tell how the plugin was: the caller left early, or the sources leave it open.
+	surely bool
+}
+
+func (p Probe) good() bool { return p.surely && p.Answers == MayHealthy }
+func (p Probe) bad() bool  { return p.surely && p.Answers&MayHealthy == 0 }
+
+// tells reports whether the call tells how the plugin was.
+func (p Probe) tells() bool { return p.good() || p.bad() }
+
+// readProbe applies the contract's table "Outcome of a probe" to what left the plugin.
+func readProbe(c *history.Call, seq int64, timeout, tolerance time.Duration) Probe {
+	p := Probe{Call: c, Seq: seq, surely: true}
+	took := c.Ended.Sub(c.Began)
+	// The reporter's deadline also covers dialling, so it may end a little before the plugin counts it.
+	margin := min(tolerance, timeout/4)
+	switch {
+	case c.Outcome == history.CallAbandoned:
+		p.Answers, p.surely = MayError, took >= timeout-margin
+	case c.Outcome != history.CallOK:
+		p.Answers = MayError
+	case took > timeout+margin:
+		p.Answers = MayError
+	default:
+		p.Answers = answered(c)
+		if c.Healthz == "ok" && p.Answers == MayUnhealthy {
+			p.BySource = MayHealthy
+		}
+		if took > timeout-margin || undeliverable(c) {
+			p.Answers |= MayError
+		}
+	}
+	return p
+}
+
+func answered(c *history.Call) Answers {
+	switch {
+	case c.Healthz == "" && c.KEKID == "" && c.Version == "":
+		return MayUnhealthy | MayError // an empty response, or none
+	case c.Healthz != "ok" || c.Version != "v2" && c.Version != "v2beta1":
+		return MayUnhealthy
+	case c.KEKID == "" || KEKBytes(c) > contract.MaxKEKIDBytes:
+		return MayUnhealthy
+	case len(c.KEKID) >= contract.MaxKEKIDBytes-utf8.UTFMax && c.KEKIDBytes == 0:
+		return MayHealthy | MayUnhealthy // perhaps cut by the journal
+	}
+	return MayHealthy
+}
+
+// KEKBytes is the size of the key_id as sent.
+func KEKBytes(c *history.Call) int { return max(len(c.KEKID), c.KEKIDBytes) }
+
+// undeliverable: a protobuf string that is not valid UTF-8 fails at the receiver; the journal shows U+FFFD for it.
+func undeliverable(c *history.Call) bool {
+	return strings.ContainsRune(c.Healthz+c.KEKID+c.Version, utf8.RuneError)
+}

@@ -1,0 +1,159 @@
+package facts
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// United is what a condition of the ClusterOperator had to say in a span of time.
+type United struct {
+	span.Span
+	Status  string   // empty while it has no source
+	Sources []string // the types that decided, where the status is not the good one
+	Held    []string // the types that may not be named yet, where the status is not the good one
+}
+
+func (u United) String() string {
+	if len(u.Sources) == 0 {
+		return u.Status
+	}
+	return u.Status + " because of " + strings.Join(u.Sources, ", ")
+}
+
+// source is a condition that is united.
+type source struct {
+	status string    // True, False or Unknown
+	ends   time.Time // of its inertia
+}
+
+// sourceChange is a new state of the condition of a name.
+type sourceChange struct {
+	name string
+	State[history.Condition]
+}
+
+// Unions is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
+// result is two sequences: in one each inertia ends at the first possible instant, in the other at the last.
+func (v *Facts) Unions(suffix string) []United {
+	var changes []sourceChange
+	for _, t := range sortedKeys(v.Conditions) {
+		if !strings.HasSuffix(t, suffix) || strings.HasPrefix(t, contract.ReporterConditionPrefix) {
+			continue
+		}
+		for _, s := range v.Conditions[t] {
+			changes = append(changes, sourceChange{t, s})
+		}
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(changes, func(a, b sourceChange) int { return a.From.Compare(b.From) })
+	last := v.unionsSince(suffix, changes, func(c sourceChange) time.Time { return c.From })
+	if !v.HasInertia(suffix) {
+		return last
+	}
+	return append(last, v.unionsSince(suffix, changes, v.transitionOf)...)
+}
+
+// HasInertia reports whether conditions of a suffix have inertia.
+func (v *Facts) HasInertia(suffix string) bool {
+	return suffix == contract.ClusterOperatorDegraded && !v.Run.Union.Inertia.IsZero()
+}
+
+// transitionOf returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
+// the aggregator's own conditions is trusted only as far as its latency allows.
+func (v *Facts) transitionOf(c sourceChange) time.Time {
+	at, err := time.Parse(time.RFC3339, c.Value.LastTransitionTime)
+	if err != nil {
+		at = time.Time{} // as old as can be
+	}
+	if slices.Contains(contract.RollupTypes(), c.name) {
+		at = span.Latest(at, c.From.Add(-v.Latency()-time.Second))
+	}
+	return span.Earliest(at, c.From)
+}
+
+// unionsSince is the union of a suffix over time where inertia counts from since.
+func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(sourceChange) time.Time) []United {
+	out := []United{{Span: span.New(v.Judged.From, changes[0].From)}}
+	now := map[string]source{}
+	for i, c := range changes {
+		was, there := now[c.name]
+		delete(now, c.name)
+		if c.Value != nil {
+			s := source{status: normal(c.Value.Status), ends: was.ends}
+			if !there || was.status != s.status {
+				s.ends = time.Time{}
+				if v.HasInertia(suffix) {
+					s.ends = since(c).Add(v.Run.Union.Inertia.Of(c.name))
+				}
+			}
+			now[c.name] = s
+		}
+		to := v.Judged.To
+		if i+1 < len(changes) {
+			to = changes[i+1].From
+		}
+		cuts := []time.Time{c.From, to}
+		for _, s := range now {
+			if s.ends.After(c.From) && s.ends.Before(to) {
+				cuts = append(cuts, s.ends)
+			}
+		}
+		for _, s := range pieces(cuts) {
+			u := v.uniteAt(suffix, now, s.From)
+			u.Span = s
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// normal is one of the three values of a status.
+func normal(status string) string {
+	if status == "True" || status == "False" {
+		return status
+	}
+	return "Unknown"
+}
+
+// uniteAt: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
+func (v *Facts) uniteAt(suffix string, conditions map[string]source, at time.Time) United {
+	if len(conditions) == 0 {
+		return United{}
+	}
+	good, bad := "False", "True"
+	if suffix == contract.ClusterOperatorAvailable {
+		good, bad = bad, good
+	}
+	var notGood, held []string
+	by := map[string][]string{}
+	for _, t := range sortedKeys(conditions) {
+		s := conditions[t]
+		switch {
+		case s.status == good:
+			continue
+		case s.ends.After(at):
+			held = append(held, t)
+		default:
+			by[s.status] = append(by[s.status], t)
+		}
+		notGood = append(notGood, t)
+	}
+	switch {
+	case len(by) == 0:
+		return United{Status: good}
+	case v.Run.Union.UnknownIsBad && slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }):
+		return United{Status: bad, Sources: notGood}
+	case v.Run.Union.UnknownIsBad:
+		return United{Status: "Unknown", Sources: notGood}
+	case len(by[bad]) > 0:
+		return United{Status: bad, Sources: by[bad], Held: held}
+	}
+	return United{Status: "Unknown", Sources: by["Unknown"], Held: held}
+}

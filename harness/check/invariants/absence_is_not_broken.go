@@ -1,0 +1,41 @@
+package invariants
+
+import (
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+)
+
+func absenceIsNotBroken() Invariant {
+	return Invariant{
+		ID:        "ABSENCE-IS-NOT-BROKEN",
+		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
+		Source:    "The aggregator",
+		Rules:     []Rule{{Code: ruleBroken, Statement: "a node that has not yet reported never makes the rollup True"}},
+		Timed:     AllTimed,
+		Judge:     judgeAbsence,
+	}
+}
+
+// judgeAbsence: with a node absent, True needs an entry of another node that says so, False a grace that is not over.
+func judgeAbsence(v *facts.Facts) (f Finding) {
+	var absent span.Set
+	for _, node := range v.ExpectedNodes() {
+		absent = absent.Union(v.NodeExpected(node).Intersect(v.Reported(node).Complement(v.Judged)))
+	}
+	absent = absent.Intersect(v.Watched()).Intersect(v.AggregatorAble)
+	for _, s := range v.Rollup(contract.ConditionDegraded) {
+		judged := absent.Clip(s.Span)
+		if len(judged) == 0 || s.Value == nil {
+			continue
+		}
+		f.judgedThrough(judged)
+		status := func(r facts.Rollups) bool { return r.Degraded.Status == s.Value.Status }
+		for _, wrong := range v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(status) }) {
+			f.Violate(Violation{Rule: map[string]string{"True": ruleBroken}[s.Value.Status], At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", while an expected node had no report",
+				Allowed: allowedAt(v, wrong.From, func(r facts.Rollups) string { return r.Degraded.String() })})
+		}
+	}
+	return f
+}

@@ -1,0 +1,165 @@
+package invariants
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func cadence() Invariant {
+	return Invariant{
+		ID:        "CADENCE",
+		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
+		Source:    "The reporter, interval and jitter",
+		Rules: []Rule{
+			{Code: ruleSilent, Statement: "a reporter that can write writes at least once per I + J + R + W"},
+			{Code: ruleFrequent, Statement: "a reporter writes at most once per I − J"},
+			{Code: ruleLockstep, Statement: "the ticks of a reporter have jitter"},
+			{Code: ruleTries, Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeCadence,
+	}
+}
+
+func judgeCadence(v *facts.Facts) (f Finding) {
+	nodes := map[string]bool{}
+	for _, p := range v.OfRole(history.RoleReporter) {
+		nodes[p.Node] = true
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		judgeSlow(v, &f, node)
+		judgeOmitted(v, &f, node)
+		judgeFast(v, &f, node, ticksOf(v, node), "writes", ruleFrequent, v.ReporterRuns(node))
+		judgeTries(v, &f, node)
+		judgeLockstep(v, &f, node)
+	}
+	return f
+}
+
+// judgeSlow: no gap between two writes, nor before the first and after the last one while the reporter could write.
+func judgeSlow(v *facts.Facts, f *Finding, node string) {
+	bound := v.Run.Timing.CadenceMax() + v.Tolerance()
+	for _, able := range v.ReporterWriting(node) {
+		ends := []time.Time{able.From}
+		for _, w := range v.Writes(node) {
+			if w.To.After(able.From) && !w.To.After(able.To) {
+				ends = append(ends, w.To)
+			}
+		}
+		for i, until := range append(ends, able.To)[1:] {
+			last := ends[i]
+			f.JudgedAt(last, until)
+			if until.Sub(last) > bound {
+				f.Violate(Violation{Rule: ruleSilent, At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Allowed: "a successful write within " + text.Short(bound),
+					Seen: "the reporter of " + node + " wrote nothing for " + text.Short(until.Sub(last)) + " while it could write" + longRound(v, node, span.New(last, until))})
+			}
+		}
+	}
+}
+
+// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
+// write before was done. A write that failed was tried. So many writes in a row are judged: by two, one that takes a bit less than the bound of judgeSlow each
+// time, and by seven or nine, one that omits every third.
+func judgeOmitted(v *facts.Facts, f *Finding, node string) {
+	if v.Run.Connectivity == history.ConnectStream {
+		return // the aggregator writes
+	}
+	tried := slices.Clone(v.TriedWrites(node))
+	slices.SortStableFunc(tried, func(a, b *facts.Request) int { return a.Received.Compare(b.Received) })
+	for _, sustained := range []int{2, 7, 9} {
+		f.omitted(v, node, tried, sustained)
+	}
+}
+
+func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, sustained int) {
+	t, able, runs := v.Run.Timing, v.ReporterWriting(node), v.ReporterRuns(node)
+	for i := 0; i+sustained < len(tried); i++ {
+		first, last := tried[i], tried[i+sustained]
+		during := span.New(first.Received, last.Received)
+		if !able.Covers(during) || !slices.ContainsFunc(runs, func(run span.Span) bool { return span.Set{run}.Covers(during) }) {
+			continue
+		}
+		most, silent := time.Duration(sustained)*(t.Interval+t.Jitter)+t.ProbeTimeout+t.WriteTimeout+v.Tolerance(), false
+		for n, r := range tried[i : i+sustained] {
+			silent = silent || tried[i+n+1].Received.Sub(r.Received) > t.CadenceMax()+v.Tolerance()
+			took := t.ProbeTimeout + t.WriteTimeout
+			if probed := v.ProbedAt(node, r.Body.Entries(node)); !probed.IsZero() && probed.Before(r.At) {
+				took = min(took, r.At.Sub(probed))
+			}
+			most += took
+		}
+		if silent {
+			continue // judgeSlow
+		}
+		f.judgedIn(during)
+		if during.Length() > most {
+			f.Violate(Violation{At: last.Received, From: first.Received, To: first.Received.Add(most), Seq: last.Seq, Node: node, Allowed: "a write for each tick: so many within " + text.Short(most),
+				Seen: fmt.Sprintf("the reporter of %s wrote %d times within %s while it could write", node, sustained, text.Short(during.Length()))})
+			i += sustained - 1
+		}
+	}
+}
+
+// judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
+// 1, 2, 4 … 32 writes: k of them need k ticks.
+func judgeFast(v *facts.Facts, f *Finding, node string, writes []facts.Write, what, rule string, runs []span.Span) {
+	late := v.Run.Timing.ProbeTimeout + v.Run.Timing.WriteTimeout
+	for _, run := range runs {
+		at := slices.DeleteFunc(slices.Clone(writes), func(w facts.Write) bool { return !run.Contains(w.From) })
+		for k := 1; k <= 32; k *= 2 {
+			least := time.Duration(k)*v.Run.Timing.CadenceMin() - late - v.Tolerance()
+			for i := 0; i+k < len(at); i++ {
+				first, last := at[i].From, at[i+k].From
+				f.JudgedAt(first, last)
+				if took := last.Sub(first); took < least {
+					f.Violate(Violation{Rule: rule, At: last, Since: first.Add(-late), Seq: at[i+k].Seq, Node: node, Seen: fmt.Sprintf("%d %s of %s within %s after one", k, what, node, text.Short(took)),
+						Allowed: "no fewer than " + text.Short(least) + " for so many (I − J each)"})
+				}
+			}
+		}
+	}
+}
+
+// ticksOf are the writes that a tick brought. A reporter that streams reports again what it has reported, or could not, whenever a new stream stands
+// (docs/contract.md, "Streaming"): there each result counts once, from its probe on.
+func ticksOf(v *facts.Facts, node string) []facts.Write {
+	if v.Run.Connectivity != history.ConnectStream {
+		return v.Writes(node)
+	}
+	out := slices.CompactFunc(slices.Clone(v.Writes(node)), func(a, b facts.Write) bool { return slices.Equal(a.Entries, b.Entries) })
+	for i := range out {
+		if probed := v.ProbedAt(node, out[i].Entries); !probed.IsZero() && probed.Before(out[i].From) {
+			out[i].From = probed
+		}
+	}
+	return out
+}
+
+// judgeTries: a reporter that is refused does not try more often than others write.
+func judgeTries(v *facts.Facts, f *Finding, node string) {
+	var tries []facts.Write
+	for _, r := range v.TriedWrites(node) {
+		refused := func(x facts.Refusal) bool {
+			return x.Answers(r, history.RoleReporter) || x.Affects(history.RoleReporter) && x.Code == r.Code && x.To.Equal(r.At)
+		}
+		if slices.ContainsFunc(v.Refusals, refused) {
+			tries = append(tries, facts.Write{Span: span.New(r.Received, r.At), Seq: r.Seq})
+		}
+	}
+	if len(tries) == 0 {
+		return
+	}
+	slices.SortStableFunc(tries, func(a, b facts.Write) int { return a.From.Compare(b.From) })
+	// What an API server or a connection held back comes all at once.
+	able := v.ReporterReaching(node).Settled(v.Run.Timing.WriteTimeout + v.Tolerance())
+	for _, run := range v.ReporterRuns(node) {
+		judgeFast(v, f, node, tries, "tries to write", ruleTries, able.Clip(run))
+	}
+}

@@ -1,0 +1,45 @@
+package invariants
+
+import (
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+)
+
+func convergence() Invariant {
+	return Invariant{
+		ID:        "CONVERGENCE",
+		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
+		Source:    "The aggregator, convergence",
+		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
+		Timed:     AllTimed,
+		Judge:     judgeConvergence,
+	}
+}
+
+func judgeConvergence(v *facts.Facts) (f Finding) {
+	judged := v.AggregatorAble.Intersect(v.Watched()).Intersect(v.KMSActive())
+	done := facts.Value{Status: "False", Reason: contract.ReasonAsExpected}
+	for _, s := range v.Rollup(contract.ConditionProgressing) {
+		if s.Value == nil || len(judged.Clip(s.Span)) == 0 {
+			continue
+		}
+		f.judgedIn(s.Span)
+		called, says := facts.Value{Status: s.Value.Status, Reason: s.Value.Reason} == done, ", which says not converged"
+		if called {
+			says = ", which says converged"
+		}
+		converged := func(r facts.Rollups) bool { return (r.Progressing == done) == called }
+		sameStatus := func(r facts.Rollups) bool { return r.Progressing.Status == s.Value.Status }
+		status := v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(sameStatus) })
+		for _, wrong := range v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(converged) }) {
+			rule := ""
+			if !status.Overlaps(wrong) { // only the reason tells converged from not converged
+				rule = ruleReasons
+			}
+			f.Violate(Violation{Rule: rule, At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + says,
+				Allowed: allowedAt(v, wrong.From, func(r facts.Rollups) string { return r.Progressing.String() })})
+		}
+	}
+	return f
+}

@@ -1,0 +1,127 @@
+package invariants
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func falseAlarm() Invariant {
+	return Invariant{
+		ID:        "FALSE-ALARM",
+		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
+		Source:    "Timing that a user may rely on",
+		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
+		Timed:     AllTimed,
+		Judge:     judgeFalseAlarm,
+	}
+}
+
+func judgeFalseAlarm(v *facts.Facts) (f Finding) {
+	settled := settledHealthy(v)
+	for _, s := range settled {
+		f.judgedIn(s)
+	}
+	f.measure("settled", text.Short(settled.Total()))
+	for s, wrong := range span.Within(v.Rollup(contract.ConditionDegraded), settled) {
+		if s.Value == nil || s.Value.Status != "False" {
+			f.Violate(Violation{At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
+				Allowed: "False from " + text.Short(v.Run.Timing.RecoveryBound()+v.Tolerance()) + " after everything was well"})
+		}
+	}
+	judgeReasons(v, &f)
+	return f
+}
+
+// settledHealthy is when everything had been well for longer than the recovery bound.
+func settledHealthy(v *facts.Facts) span.Set {
+	begin := v.Judged.From
+	for _, name := range []history.PhaseName{history.PhaseBefore, history.PhaseSteps} {
+		if at, ok := v.Phases[name]; ok {
+			begin = at
+			break
+		}
+	}
+	undisturbed := v.AggregatorInCharge.Intersect(v.Watched()).Intersect(v.ForeignReports().Complement(v.Judged))
+	var out []span.Span
+	for _, x := range v.Expectations {
+		if !x.Active || len(x.Nodes) == 0 {
+			continue
+		}
+		well := undisturbed.Clip(x.Span)
+		for name, n := range x.Nodes {
+			well = well.Intersect(v.ReporterAble(name))
+			for _, k := range n.KeyIDs {
+				well = well.Intersect(v.Plugin(facts.PluginID{Node: name, KeyID: k}).Good)
+			}
+		}
+		out = append(out, well.Settled(v.Run.Timing.RecoveryBound()+v.Tolerance())...)
+	}
+	return span.Merge(out).Clip(span.New(begin, v.Judged.To))
+}
+
+// judgeReasons: a rollup that is True gives a reason; some plugin must have given cause for it within the time that
+// an entry is believed.
+func judgeReasons(v *facts.Facts, f *Finding) {
+	causes := map[string]span.Set{
+		contract.ReasonPluginUnhealthy:   causes(v, contract.StatusUnhealthy),
+		contract.ReasonPluginUnreachable: causes(v, contract.StatusError),
+	}
+	all := causes[contract.ReasonPluginUnhealthy].Union(causes[contract.ReasonPluginUnreachable])
+	known := v.AggregatorAble.Intersect(v.ExpectationsKnown())
+	for _, s := range v.Degraded("True") {
+		judged := known.Clip(s.Span)
+		if len(judged) == 0 {
+			continue
+		}
+		f.judgedThrough(judged)
+		for _, wrong := range judged.Intersect(causes[s.Value.Reason].Complement(s.Span)) {
+			rule := ""
+			if all.Covers(wrong) { // some plugin failed, in another way than the reason says
+				rule = ruleReasons
+			}
+			f.Violate(Violation{Rule: rule, At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", but no plugin gave cause for it",
+				Allowed: "True only for what some plugin answered (or did not) within the last " + text.Short(believed(v)) + ", with its reason"})
+		}
+	}
+}
+
+// believed is how long after a probe a rollup may still speak of it.
+func believed(v *facts.Facts) time.Duration {
+	return contract.StaleAfter(v.Interval()) + v.Run.Timing.ProbeTimeout + v.Latency()
+}
+
+// causes is when a rollup could rightly say that some plugin was unhealthy, or in error.
+func causes(v *facts.Facts, status contract.Status) span.Set {
+	var out []span.Span
+	for _, t := range v.Plugins {
+		all := slices.Clone(t.Opaque)
+		if status == contract.StatusError {
+			all = append(all, t.Idle...)
+		}
+		for _, p := range t.Probes {
+			if p.Answers.Allow(status) {
+				all = append(all, span.New(p.Began, p.Ended))
+			}
+		}
+		for _, s := range all {
+			out = append(out, s.Grow(0, v.ClockAhead(t.Node, s)))
+		}
+	}
+	for _, states := range v.Reports {
+		for _, s := range states {
+			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Judged.From) < v.Interval()) {
+				out = append(out, span.New(s.From, s.From)) // somebody's claim, or from before the recording
+			}
+		}
+	}
+	for i := range out {
+		out[i] = out[i].Grow(v.Run.Timing.ProbeTimeout+v.Tolerance(), believed(v))
+	}
+	return span.Merge(out)
+}

@@ -1,0 +1,55 @@
+package invariants
+
+import (
+	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+)
+
+func falseHealthy() Invariant {
+	return Invariant{
+		ID:        "FALSE-HEALTHY",
+		Statement: "once a plugin of an expected node has failed for longer than the detection bound, KMSPluginsDegraded is not False until it has recovered",
+		Source:    "Timing that a user may rely on",
+		Timed:     AllTimed,
+		Judge:     judgeFalseHealthy,
+	}
+}
+
+func judgeFalseHealthy(v *facts.Facts) (f Finding) {
+	healthy := v.Degraded("False")
+	for _, t := range v.Plugins {
+		expected := v.PluginExpected(t.PluginID)
+		able := v.ReporterAble(t.Node).Intersect(v.AggregatorInCharge).Intersect(expected)
+		for _, bad := range t.Bad {
+			due, judged := detectable(v, bad, able, expected)
+			if !judged {
+				continue
+			}
+			f.judgedIn(due)
+			for s, c := range span.Within(healthy, span.Set{due}) {
+				f.Violate(Violation{At: c.From, From: bad.From, To: due.From, Seq: s.Seq, Node: t.Node, KeyID: t.KeyID,
+					Seen:    text.Condition(s.Value) + ", while " + t.String() + " had been failing for " + text.Short(c.From.Sub(bad.From)),
+					Allowed: fmt.Sprintf("True or Unknown from %s after the first failure (event %d)", text.Short(v.Run.Timing.DetectionBound()+v.Tolerance()), bad.Seq)})
+			}
+		}
+	}
+	return f
+}
+
+// detectable is the part of a bad run in which the rollup must show it: from where reporter and aggregator could do
+// their work for the whole detection bound, to the end of the run, while the plugin is expected.
+func detectable(v *facts.Facts, bad facts.BadRun, able, expected span.Set) (due span.Span, judged bool) {
+	settled := able.Clip(bad.Span).Settled(v.Run.Timing.DetectionBound() + v.Tolerance())
+	if len(settled) == 0 {
+		return due, false
+	}
+	for _, x := range expected.Clip(bad.Span) {
+		if x.Contains(settled.Begin()) {
+			return span.New(settled.Begin(), x.To), true
+		}
+	}
+	return due, false
+}

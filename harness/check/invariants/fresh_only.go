@@ -1,0 +1,154 @@
+package invariants
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func freshOnly() Invariant {
+	return Invariant{
+		ID:        "FRESH-ONLY",
+		Statement: "no write carries a probe older than one interval plus its deadlines: nothing is queued",
+		Source:    "The reporter, emission",
+		Timed:     AllTimed,
+		Judge:     judgeFreshOnly,
+	}
+}
+
+// lateWrites tells which writes of a node's reporter something between it and etcd may have delivered late.
+type lateWrites struct {
+	*facts.Facts
+	node            string
+	held, trickling span.Set
+	delivered       map[time.Time]int64 // by the beginning of what held it back: the late write
+}
+
+func judgeFreshOnly(v *facts.Facts) (f Finding) {
+	bound := v.Run.Timing.MaxProbeAge() + v.Tolerance()
+	for _, node := range v.ReportingNodes() {
+		late := lateWrites{v, node, heldBack(v, node), trickled(v), map[time.Time]int64{}}
+		writes := v.Writes(node)
+		for i, w := range writes {
+			if i+1 < len(writes) {
+				late.judgeKept(&f, w, writes[i+1])
+			}
+			for _, e := range v.Dated(node, w.Entries) {
+				f.JudgedAt(w.From, w.From)
+				limit := bound + late.slowest(span.New(e.Checked, w.From))
+				age := w.From.Sub(e.Checked.Add(e.Precision))
+				if age > limit && !late.explains(w, e.Checked) {
+					f.Violate(Violation{At: w.From, From: e.Checked, To: e.Checked.Add(limit), Seq: w.Seq, Node: node, KeyID: e.KeyID, Seen: "a write carries the probe of " + e.CheckedText + ", " + text.Short(age) + " old",
+						Allowed: "at most " + text.Short(limit) + " old (I + R + W and tolerance)"})
+				}
+			}
+		}
+	}
+	return f
+}
+
+// judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
+// meanwhile, or was under way.
+func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
+	probed, probedNext := l.ProbedAt(l.node, w.Entries), l.ProbedAt(l.node, next.Entries)
+	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
+		return
+	}
+	due := probedNext.Add(l.Tolerance() + l.slowest(span.New(probed, w.From)))
+	f.JudgedAt(w.From, w.From)
+	if w.From.After(due) && !l.explains(w, probed) {
+		f.Violate(Violation{At: w.From, From: probedNext, To: due, Seq: w.Seq, Node: l.node,
+			Seen:    "a write was sent " + text.Short(w.From.Sub(probedNext)) + " after the reporter had begun to probe anew: it was kept",
+			Allowed: "what could not be written is dropped when the next results are there"})
+	}
+}
+
+// aggregatorRedials is the time after which the aggregator, which writes the reports of streams, gives up a connection without answers. Until then it
+// writes to it, and what it writes last is not cancelled.
+const aggregatorRedials = 3 * time.Second
+
+// explains reports whether a late write trickled over an impaired link, or can be the request that was under way when its connection was held up: what an API
+// server or etcd had begun takes effect when it goes on, although its sender has given it up. Each hold delivers one. What is sent later is cancelled in the same
+// bytes that bring it, and an API server may be done before it reads that: with the first into a mute link, for the sender gives up the connection with it, and
+// with one that comes with others that were given up.
+func (l *lateWrites) explains(w facts.Write, probed time.Time) bool {
+	meanwhile := span.New(probed, w.From)
+	if l.trickling.Overlaps(meanwhile) {
+		return true
+	}
+	for _, h := range l.held {
+		sent := h.From.Add(l.Tolerance())
+		if slices.ContainsFunc(l.Links, func(x facts.Link) bool { return x.State == history.LinkMute && x.At.Equal(h.From) }) {
+			sent = sent.Add(l.Interval() + l.Run.Timing.Jitter)
+		}
+		if l.Run.Connectivity == history.ConnectStream {
+			sent = sent.Add(aggregatorRedials)
+		}
+		if h.Clip(meanwhile).Empty() || probed.After(sent) && !l.amongGivenUp(w) {
+			continue
+		}
+		if one, known := l.delivered[h.From]; known && one != w.Seq {
+			continue
+		}
+		l.delivered[h.From] = w.Seq
+		return true
+	}
+	return false
+}
+
+// amongGivenUp reports whether a write came at the same moment as another one of its node, with the results of other probes, that the API server saw
+// was given up: both waited on the way. A write that the reporter kept and sent again has no such neighbour, or one with
+// the same results.
+func (l *lateWrites) amongGivenUp(w facts.Write) bool {
+	return slices.ContainsFunc(l.TriedWrites(l.node), func(r *facts.Request) bool {
+		entries := r.Body.Entries(l.node)
+		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance() && len(entries) > 0 && !slices.Equal(entries, w.Entries)
+	})
+}
+
+// heldBack returns the spans in which something between the reporter and etcd delayed bytes: a paused API server or etcd, a cut, mute or slow link.
+// What was sent in time arrives later. A killed process or a reset link delivers nothing.
+func heldBack(v *facts.Facts, node string) span.Set {
+	wide := v.Judged.Grow(time.Hour, 0) // probes may be from before the recording
+	flowing := span.Set{wide}
+	between := append(v.OfRole(history.RoleAPIServer), v.OfRole(history.RoleEtcd)...)
+	streams := v.Run.Connectivity == history.ConnectStream
+	if streams {
+		between = append(between, v.OfRole(history.RoleAggregator)...)
+	}
+	for _, p := range between {
+		if p.Node == node || p.Node == "" || history.AnyAPIServer(v.Run.Connectivity) {
+			flowing = flowing.Intersect(v.While(p, facts.Paused).Complement(wide))
+		}
+	}
+	delays := func(l facts.Link) bool {
+		return l.State != history.LinkReset && l.State != history.LinkStale && l.State != history.LinkSlowHandshake && (streams || l.From != history.RoleAggregator)
+	}
+	return flowing.Intersect(v.LinksFine(delays).Complement(v.Judged).Complement(wide)).Complement(wide)
+}
+
+// trickled is when a throttled or lossy link delivered any number of writes after their senders had given them up: each that has been sent
+// takes its time, whoever waits.
+func trickled(v *facts.Facts) span.Set {
+	return v.LinksFine(func(l facts.Link) bool {
+		return l.OK() || l.State == history.LinkThrottled || l.State == history.LinkLossy
+	}).Complement(v.Judged)
+}
+
+// slowest is how much slow links between the reporter and etcd added to the time of a request, at most.
+func (l *lateWrites) slowest(during span.Span) (delay time.Duration) {
+	for _, x := range l.Links {
+		applies := x.Node == l.node || x.Node == ""
+		if x.From == history.RoleAggregator {
+			applies = applies && l.Run.Connectivity == history.ConnectStream
+		}
+		if x.State == history.LinkSlow && applies && !during.Clip(span.New(x.At, x.Until.Add(x.Delay))).Empty() {
+			delay += x.Delay
+		}
+	}
+	return delay
+}

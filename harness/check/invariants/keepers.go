@@ -1,0 +1,114 @@
+package invariants
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// keepers has which API servers can read what, as the history has it so far: the configurations of the API servers of expected nodes, and
+// under which providers objects may lie.
+type keepers struct {
+	*facts.Facts
+	expected   map[string]bool
+	first      map[string]bool     // nodes that were there from the beginning, and still are; nil before it
+	configured map[string][]string // by node, the writer first
+	loaded     map[string][]string
+	left       map[string]bool // providers that have written since every object was written anew
+	migrated   string          // the provider of that; empty if another has written since
+	ends       []string        // nodes on which the operator is about to end plugins for good
+	keys       map[string]bool // that an operator has; nil: it has not said, or there is none
+}
+
+func newKeepers(v *facts.Facts) *keepers {
+	return &keepers{Facts: v, expected: map[string]bool{}, configured: map[string][]string{}, loaded: map[string][]string{}, left: map[string]bool{}}
+}
+
+// keeperKinds are the kinds of events that keepers follow, and others.
+func keeperKinds(others ...history.Kind) []history.Kind {
+	return append(others, history.KindExpected, history.KindEncryption, history.KindDecision)
+}
+
+// apply follows an event.
+func (k *keepers) apply(e *history.Event) {
+	switch e.Kind {
+	case history.KindExpected:
+		k.expect(e.Expected.Nodes)
+	case history.KindEncryption:
+		k.encryption(e.Encryption)
+	case history.KindDecision:
+		k.ends, k.keys = e.Decision.Ends, map[string]bool{}
+		for _, id := range e.Decision.Keys {
+			k.keys[strconv.FormatUint(id, 10)] = true
+		}
+	}
+}
+
+// expect follows who is expected. What a node that leaves was told says nothing of one that takes over its name.
+func (k *keepers) expect(nodes []history.ExpectedNode) {
+	before := k.expected
+	k.expected = map[string]bool{}
+	for _, n := range nodes {
+		k.expected[n.Name] = true
+	}
+	if k.first == nil {
+		k.first = maps.Clone(k.expected)
+	}
+	for n := range before {
+		if !k.expected[n] {
+			delete(k.first, n)
+			delete(k.configured, n)
+			delete(k.loaded, n)
+		}
+	}
+}
+
+// judgeable reports whether what a node is told can be judged: what those from the beginning are told first was in force before.
+func (k *keepers) judgeable(node string) bool {
+	return len(k.configured[node]) > 0 || k.first != nil && !k.first[node]
+}
+
+func (k *keepers) encryption(x *history.Encryption) {
+	if len(x.Providers) == 0 {
+		return
+	}
+	writer := x.Providers[0]
+	switch x.State {
+	case history.EncryptionConfigured:
+		k.configured[x.Node], k.left[writer] = x.Providers, true
+		if writer != k.migrated {
+			k.migrated = ""
+		}
+	case history.EncryptionLoaded:
+		k.loaded[x.Node] = x.Providers
+	case history.EncryptionMigrated:
+		k.left, k.migrated = map[string]bool{writer: true}, writer
+	}
+}
+
+// pluginOf is the keyID that the plugin of a provider goes by; empty for a provider without one.
+func pluginOf(provider string) string {
+	keyID, isPlugin := strings.CutPrefix(provider, "kms-")
+	if !isPlugin {
+		return ""
+	}
+	return keyID
+}
+
+// nodes that have been told something and are expected, in order.
+func (k *keepers) nodes() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.configured)), func(n string) bool { return !k.expected[n] })
+}
+
+// has is the configuration that the API server of a node has loaded; of one that is down, the newest, which it will read.
+func (k *keepers) has(node string, at time.Time) []string {
+	if k.Runs(facts.Process{Role: k.Encryptor(), Node: node}, at) {
+		return k.loaded[node]
+	}
+	return k.configured[node]
+}

@@ -1,0 +1,193 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func detection() Invariant {
+	return Invariant{
+		ID:        DetectionID,
+		Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
+		Source:    "Timing that a user may rely on",
+		Timed:     AllTimed,
+		Judge: func(v *facts.Facts) (f Finding) {
+			bound := v.Run.Timing.DetectionBound() + v.Tolerance()
+			for _, a := range accusations(v) {
+				a.judgeDetection(v, &f, bound)
+			}
+			f.measure("latency", Summarize(f.Latencies, bound))
+			return f
+		},
+	}
+}
+
+func recovery() Invariant {
+	return Invariant{
+		ID:        RecoveryID,
+		Statement: "a plugin that recovers is visible in the rollup within I + J + R + W + A",
+		Source:    "Timing that a user may rely on",
+		Timed:     AllTimed,
+		Judge: func(v *facts.Facts) (f Finding) {
+			bound := v.Run.Timing.RecoveryBound() + v.Tolerance()
+			for _, a := range accusations(v) {
+				a.judgeRecovery(v, &f, bound)
+			}
+			judgeUnprobed(v, &f, bound)
+			f.measure("latency", Summarize(f.Latencies, bound))
+			return f
+		},
+	}
+}
+
+// Invariants whose findings have Latencies.
+const (
+	DetectionID = "DETECTION"
+	RecoveryID  = "RECOVERY"
+)
+
+// Latency sums up how fast changes became visible.
+type Latency struct {
+	Count  int           `json:"count"`
+	Min    time.Duration `json:"min"`
+	Median time.Duration `json:"median"`
+	Max    time.Duration `json:"max"`
+	Bound  time.Duration `json:"bound"` // tolerance included
+	// Samples are the first MaxSamples, in the order of plugins and time.
+	Samples []time.Duration `json:"samples,omitempty"`
+}
+
+// MaxSamples bounds how many latencies a verdict keeps; all are counted.
+const MaxSamples = 1000
+
+func Summarize(samples []time.Duration, bound time.Duration) Latency {
+	l := Latency{Count: len(samples), Bound: bound, Samples: samples[:min(len(samples), MaxSamples)]}
+	if l.Count > 0 {
+		sorted := slices.Sorted(slices.Values(samples))
+		l.Min, l.Median, l.Max = sorted[0], sorted[(l.Count-1)/2], sorted[l.Count-1]
+	}
+	return l
+}
+
+func (l Latency) String() string {
+	if l.Count == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("min %s, median %s, max %s, bound %s, %d measured", text.Short(l.Min), text.Short(l.Median), text.Short(l.Max), text.Short(l.Bound), l.Count)
+}
+
+// accusation is a bad run of a plugin, and how the rollup followed it.
+type accusation struct {
+	*facts.Plugin
+	bad     facts.BadRun
+	able    span.Set // reporter and aggregator could report the plugin
+	accused span.Set // KMSPluginsDegraded was True and named the plugin
+}
+
+func accusations(v *facts.Facts) (all []accusation) {
+	failing := v.Degraded("True")
+	for _, t := range v.Plugins {
+		if len(t.Bad) == 0 {
+			continue
+		}
+		able := v.ReporterAble(t.Node).Intersect(v.AggregatorInCharge).Intersect(v.PluginExpected(t.PluginID)).Intersect(v.Watched())
+		accused := span.Where(failing, func(s facts.State[history.Condition]) bool { return names(s.Value.Message, t.String()) })
+		for _, bad := range t.Bad {
+			all = append(all, accusation{t, bad, able, accused})
+		}
+	}
+	return all
+}
+
+// judgeDetection measures how long the rollup took to name the plugin.
+func (a accusation) judgeDetection(v *facts.Facts, f *Finding, bound time.Duration) {
+	due := a.bad.From.Add(bound)
+	seen := a.accused.Clip(span.New(a.bad.From, span.Latest(a.bad.To, due).Add(bound)))
+	switch {
+	case a.accused.Contains(a.bad.From):
+		return
+	case len(seen) > 0 && !seen.Begin().After(due) && a.able.Covers(span.New(a.bad.From, seen.Begin())):
+		f.Latencies = append(f.Latencies, seen.Begin().Sub(a.bad.From))
+		f.JudgedAt(a.bad.From, seen.Begin())
+		return
+	}
+	window, undisturbed := firstFor(a.able.Clip(a.bad.Span), bound)
+	if !undisturbed {
+		return
+	}
+	f.judgedIn(window)
+	if a.accused.Overlaps(span.New(a.bad.From, window.To)) {
+		return
+	}
+	late := "never named in KMSPluginsDegraded"
+	if len(seen) > 0 {
+		late = "named in KMSPluginsDegraded after " + text.Short(seen.Begin().Sub(a.bad.From))
+	}
+	f.Violate(a.violation(window, late, contract.ConditionDegraded+" True, naming "+a.String()+", within "+text.Short(bound)+" of its failure"))
+}
+
+// judgeRecovery measures how long the rollup went on naming the plugin after a bad run that ended.
+func (a accusation) judgeRecovery(v *facts.Facts, f *Finding, bound time.Duration) {
+	if a.bad.Recovered.IsZero() || !a.accused.Contains(a.bad.Recovered) {
+		return
+	}
+	rest := span.New(a.bad.Recovered, v.Judged.To)
+	still := a.accused.Clip(rest)[0]
+	if !still.To.After(a.bad.Recovered.Add(bound)) && still.To.Before(v.Judged.To) && a.able.Covers(still) {
+		f.Latencies = append(f.Latencies, still.Length())
+		f.JudgedAt(a.bad.Recovered, still.To)
+		return
+	}
+	window, undisturbed := firstFor(a.able.Intersect(a.Good).Clip(rest), bound)
+	if !undisturbed {
+		return
+	}
+	f.judgedIn(window)
+	if still.Contains(window.To) {
+		f.Violate(a.violation(window, "still named in KMSPluginsDegraded "+text.Short(still.Length())+" after it recovered", "no longer named within "+text.Short(bound)+" of its recovery"))
+	}
+}
+
+func (a accusation) violation(window span.Span, seen, allowed string) Violation {
+	return Violation{At: window.To, From: window.From, To: window.To, Seq: a.bad.Seq, Node: a.Node, KeyID: a.KeyID, Seen: seen, Allowed: allowed}
+}
+
+// judgeUnprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
+func judgeUnprobed(v *facts.Facts, f *Finding, bound time.Duration) {
+	for _, t := range v.Plugins {
+		able := v.ReporterAble(t.Node).Intersect(v.PluginExpected(t.PluginID)).Intersect(t.Opaque.Complement(v.Judged))
+		for i, down := range t.Idle {
+			end := v.Judged.To
+			if i+1 < len(t.Idle) {
+				end = t.Idle[i+1].From
+			}
+			due, undisturbed := firstFor(able.Clip(span.New(down.To, end)), bound)
+			if !undisturbed {
+				continue
+			}
+			n := sort.Search(len(t.Probes), func(i int) bool { return !t.Probes[i].Ended.Before(due.From) })
+			f.judgedIn(due)
+			if n == len(t.Probes) || t.Probes[n].Began.After(due.To) {
+				f.Violate(Violation{At: due.To, From: due.From, To: due.To, Node: t.Node, KeyID: t.KeyID, Seen: "no probe reached the plugin since it was ready again",
+					Allowed: "a Status call within " + text.Short(bound)})
+			}
+		}
+	}
+}
+
+// firstFor is the first time of a length that lies within one span of s: what was disturbed begins anew.
+func firstFor(s span.Set, length time.Duration) (span.Span, bool) {
+	i := slices.IndexFunc(s, func(x span.Span) bool { return x.Length() >= length })
+	if i < 0 {
+		return span.Span{}, false
+	}
+	return span.New(s[i].From, s[i].From.Add(length)), true
+}

@@ -1,0 +1,68 @@
+package invariants
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func monotonic() Invariant {
+	return Invariant{
+		ID:        "MONOTONIC",
+		Statement: "lastChecked of one (node, keyID) never goes back, and advances with each probe",
+		Source:    "The reporter, emission",
+		Judge:     judgeMonotonic,
+	}
+}
+
+func judgeMonotonic(v *facts.Facts) (f Finding) {
+	underWay := v.Run.Timing.ProbeTimeout + v.Run.Timing.WriteTimeout + v.Tolerance()
+	for _, node := range v.ReportingNodes() {
+		last := map[string]time.Time{}
+		two := v.ReporterHandover(node)
+		for _, s := range v.OwnReports(node) {
+			for _, e := range v.Dated(node, s.Value.Entries) {
+				f.JudgedAt(s.From, s.From)
+				if before := last[e.KeyID]; e.Checked.Before(before) && !(two.Contains(s.From) && before.Sub(e.Checked) <= underWay) {
+					f.Violate(Violation{At: s.From, Seq: s.Seq, Node: node, KeyID: e.KeyID, Seen: "lastChecked " + e.CheckedText + " after " + before.Format(time.RFC3339Nano),
+						Allowed: "the same instant or a later one"})
+				}
+				last[e.KeyID] = span.Latest(last[e.KeyID], e.Checked)
+			}
+		}
+		if v.Run.Connectivity != history.ConnectStream { // a new stream brings again what was reported before
+			judgeAdvance(v, &f, node, two)
+		}
+	}
+	return f
+}
+
+// judgeAdvance: between two writes of a reporter lies a tick, and the probes of n + 1 writes span n times I − J at least. By a lastChecked of whole seconds
+// two of them may look the same.
+func judgeAdvance(v *facts.Facts, f *Finding, node string, two span.Set) {
+	for _, run := range v.ReporterRuns(node) {
+		same, before := map[string]int{}, map[string]string{}
+		for _, w := range v.Writes(node) {
+			if !run.Contains(w.From) || two.Contains(w.From) {
+				continue
+			}
+			for _, e := range w.Entries {
+				if _, known := v.CheckedAt(node, e); !known || before[e.KeyID] != e.CheckedText {
+					same[e.KeyID], before[e.KeyID] = 0, e.CheckedText
+					continue
+				}
+				same[e.KeyID]++
+				f.JudgedAt(w.From, w.From)
+				if apart := time.Duration(same[e.KeyID]) * v.Run.Timing.CadenceMin(); apart > e.Precision+v.Tolerance() {
+					f.Violate(Violation{At: w.From, Seq: w.Seq, Node: node, KeyID: e.KeyID, Seen: fmt.Sprintf("lastChecked stands still at %s in %d writes", e.CheckedText, same[e.KeyID]+1),
+						Allowed: "the time of another probe in each, at least " + text.Short(v.Run.Timing.CadenceMin()) + " after the one before"})
+					same[e.KeyID] = 0
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func noResurrection() Invariant {
+	return Invariant{
+		ID:        "NO-RESURRECTION",
+		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
+		Source:    "The aggregator, cleanup",
+		Rules: []Rule{
+			{Code: ruleLastWrites, Statement: "a reporter that is asked to end writes at most once more"},
+			{Code: ruleRemoval, Statement: "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeNoResurrection,
+	}
+}
+
+func judgeNoResurrection(v *facts.Facts) (f Finding) {
+	for _, node := range v.ReportingNodes() {
+		judgeEnding(v, &f, node)
+		right := v.ClockSettled("").Intersect(v.ClockSettled(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
+		reporter := facts.Reporter(node)
+		alive := v.While(reporter, facts.Up, facts.Starting, facts.Paused)
+		expected := v.NodeExpected(node)
+		kept := keptByOperator(v).Intersect(alive)
+		var last *facts.Report
+		var removed, returned time.Time
+		returns := 0 // since the reporter was last started
+		for _, c := range v.Reports[node] {
+			if c.Value == nil {
+				f.JudgedAt(c.From, c.From)
+				removed = c.From
+				continue
+			}
+			gone := last
+			last = c.Value
+			if removed.IsZero() {
+				continue
+			}
+			since := removed
+			removed = time.Time{}
+			if c.Value.Foreign || !right.Contains(since) || kept.Covers(span.New(since, c.From)) && staleAt(v, gone, since) || expected.Overlaps(span.New(c.From, c.From).Grow(v.Tolerance()+1, 1)) {
+				continue
+			}
+			if v.StartedIn(reporter, since, c.From) {
+				returns = 0
+				continue
+			}
+			if v.StartedIn(reporter, returned, c.From) || expected.Overlaps(span.New(returned, since)) { // in an earlier run, or expected in between
+				returns = 0
+			}
+			returns, returned = returns+1, c.From
+			allowed, want := 0, "never: no reporter of that node was running when it was removed"
+			if alive.Overlaps(span.New(since, since).Grow(v.Tolerance()+1, 1)) || len(v.Processes[reporter]) == 0 {
+				allowed, want = 1, "once, by a reporter that was still shutting down"
+			}
+			if returns > allowed {
+				f.Violate(Violation{At: c.From, Since: lastAlive(alive, since), Seq: c.Seq, Node: node, Seen: fmt.Sprintf("the removed report of %s came back (%d since its reporter was started)", node, returns),
+					Allowed: want})
+			}
+		}
+	}
+	return f
+}
+
+// judgeEnding: of a reporter that is asked to end, the write that was under way may still arrive, and no other.
+func judgeEnding(v *facts.Facts, f *Finding, node string) {
+	for _, a := range v.Actions {
+		if !a.EndsReporter(node) || a.Param("with") != "" || a.Param("overlap") != "" { // nobody asked it to end, or not at once
+			continue
+		}
+		i := slices.IndexFunc(v.Processes[facts.Reporter(node)], func(s facts.ProcessState) bool {
+			return (s.Event == history.ProcessStopped || s.Event == history.ProcessKilled) && s.From.After(a.From) && !s.From.After(a.To)
+		})
+		if i < 0 {
+			continue
+		}
+		ended := v.Processes[facts.Reporter(node)][i].From
+		f.JudgedAt(a.From, ended)
+		for _, r := range v.TriedWrites(node) {
+			if r.IsApply() && r.Body.Known && !r.Body.Has(node) && !r.Received.Before(a.From) && !r.Received.After(ended) {
+				f.Violate(Violation{Rule: ruleRemoval, At: r.At, Since: a.From, Seq: r.Seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
+					Allowed: "an entry that stays: in a restart nothing is known of the node until the next report"})
+			}
+		}
+		writes := slices.DeleteFunc(slices.Clone(v.Writes(node)), func(w facts.Write) bool { return w.From.Before(a.From) || w.From.After(ended) })
+		if len(writes) > 1 {
+			f.Violate(Violation{Rule: ruleLastWrites, At: writes[1].From, Since: a.From, Seq: writes[1].Seq, Node: node, Seen: fmt.Sprintf("%d writes after the reporter of %s was asked to end", len(writes), node),
+				Allowed: "one, that was under way"})
+		}
+	}
+}
+
+// lastAlive is when a process was last alive at or before an instant, as far as that is known.
+func lastAlive(alive span.Set, at time.Time) time.Time {
+	for _, s := range slices.Backward(alive) {
+		if s.From.Before(at) {
+			return span.Earliest(s.To, at)
+		}
+	}
+	return at
+}
+
+// keptByOperator is when an operator may still need reports although KMS is no longer asked for: it finishes the key that it has begun, and
+// makes the next one only while the plugins of this one are well. Reporters go on until then, and write again what was removed as stale
+// (docs/contract.md, Switching the encryption).
+func keptByOperator(v *facts.Facts) span.Set {
+	if v.Run.Lifecycle != history.LifecycleOperator {
+		return nil
+	}
+	return v.KMSActive().Complement(v.Judged)
+}
+
+// staleAt reports whether a report was no longer fresh: then nobody fought its reporter by taking it away.
+func staleAt(v *facts.Facts, r *facts.Report, at time.Time) bool {
+	return r != nil && !slices.ContainsFunc(r.Entries, func(e facts.Entry) bool {
+		return contract.FreshnessAt(at.Add(v.Tolerance()), e.Checked, v.Interval()) != contract.Stale
+	})
+}

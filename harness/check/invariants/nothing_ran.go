@@ -1,0 +1,56 @@
+package invariants
+
+import (
+	"slices"
+
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func nothingRan() Invariant {
+	return Invariant{
+		ID:        "NOTHING-RAN",
+		Statement: "a run without actions, without observations, without audited requests or without a single judged expectation is a failure",
+		Source:    "invariants, NOTHING-RAN",
+		Judge:     judgeNothingRan,
+	}
+}
+
+// audited requests are what every rule about writes is judged by: an audit log that nobody read would satisfy all of them.
+const audited = "audited request of the watched identities or to the watched objects"
+
+func judgeNothingRan(v *facts.Facts) (f Finding) {
+	found, operated, plugins := map[string]bool{}, v.Run.Lifecycle == history.LifecycleOperator, false
+	for n := range v.Events {
+		switch e := &v.Events[n]; e.Kind {
+		case history.KindAction:
+			found["action that was done"] = found["action that was done"] || e.Action.State == history.ActionDone
+		case history.KindExpectation:
+			found["judged expectation"] = found["judged expectation"] || !e.Expectation.NotJudged
+		case history.KindObject:
+			found["observed state of an object"] = true
+		case history.KindRequest:
+			found[audited] = true
+		case history.KindCall:
+			found["call of a plugin"] = true
+		case history.KindDecision:
+			found["decision of the operator"] = true
+		case history.KindExpected:
+			plugins = plugins || slices.ContainsFunc(e.Expected.Nodes, func(x history.ExpectedNode) bool { return len(x.KeyIDs) > 0 })
+		}
+	}
+	wanted := []string{"action that was done", "judged expectation", "observed state of an object", audited}
+	if operated {
+		wanted = append(wanted, "decision of the operator")
+	}
+	if !operated || plugins { // an operator may have been asked for nothing that needs a plugin; then it has decided that
+		wanted = append(wanted, "call of a plugin")
+	}
+	for _, what := range wanted {
+		f.judgedIn(v.Judged)
+		if !found[what] {
+			f.Violate(Violation{At: v.Judged.To, Since: v.Judged.From, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
+		}
+	}
+	return f
+}

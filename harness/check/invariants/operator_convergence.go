@@ -1,0 +1,96 @@
+package invariants
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func operatorConvergence() Invariant {
+	return Invariant{
+		ID:        "OPERATOR-CONVERGENCE",
+		Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
+		Source:    "The aggregator, convergence",
+		Rules:     []Rule{{Code: ruleAttempt, Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
+		Timed:     AllTimed,
+		Judge:     judgeOperatorConvergence,
+	}
+}
+
+// judgeOperatorConvergence judges the annotations of the newest key when they appear. What an operator does between, and how long it waits, is its own
+// business.
+func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
+	var before history.Decision
+	for e := range v.Each(history.KindDecision) {
+		d := *e.Decision
+		if d.Key != before.Key {
+			before = history.Decision{Key: d.Key}
+		}
+		if d.ConvergedKEK != "" && d.ConvergedKEK != before.ConvergedKEK {
+			judgeAgreed(v, &f, e, d.ConvergedKEK, Violation{Seen: "the operator notes that all nodes agree on kekID " + text.Quoted(d.ConvergedKEK)})
+		}
+		if d.MigratedKEK != "" && d.MigratedKEK != before.MigratedKEK && d.MigratedKEK == before.ConvergedKEK {
+			judgeAgreed(v, &f, e, d.MigratedKEK, Violation{Rule: ruleAttempt,
+				Seen: "the operator notes that everything is encrypted under kekID " + text.Quoted(d.MigratedKEK) + ", on which it had noted that all nodes agree"})
+		}
+		before = d
+	}
+	return f
+}
+
+// judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e.
+func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Violation) {
+	window, keyID, lacking := span.New(e.At, e.At).Grow(v.Latency(), v.Tolerance()), strconv.FormatUint(e.Decision.Key, 10), ""
+	for _, s := range v.Readable(window) {
+		for _, at := range []time.Time{span.Latest(window.From, s.At), e.At} {
+			expected, known := v.ExpectedAt(at)
+			if !known || !expected.Active || len(expected.Nodes) == 0 {
+				return
+			}
+			if lacking = disagreement(v, at, s.Reports, expected.Nodes, keyID, kek); lacking == "" {
+				f.JudgedAt(e.At, e.At)
+				return
+			}
+		}
+	}
+	if lacking == "" {
+		return // the CR was not seen yet
+	}
+	f.JudgedAt(e.At, e.At)
+	x.At, x.Seq, x.KeyID, x.Seen = e.At, e.Seq, keyID, x.Seen+", while "+lacking
+	x.Allowed = "when every expected node freshly reports it of a healthy plugin"
+	f.Violate(x)
+}
+
+// disagreement is the first node that does not freshly report the kekID of a healthy plugin, and what it reports instead; empty: there is none. An
+// entry from before its node came is that of another node of the same name.
+func disagreement(v *facts.Facts, at time.Time, reports map[string]*facts.Report, nodes map[string]history.ExpectedNode, keyID, kek string) string {
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		r := reports[node]
+		if r == nil {
+			return "there is no report of " + node
+		}
+		i := slices.IndexFunc(r.Entries, func(e facts.Entry) bool { return e.KeyID == keyID })
+		if i < 0 || r.Problem != "" {
+			return node + " reports nothing that can be read of the plugin " + keyID
+		}
+		switch e := r.Entries[i]; {
+		case !v.Fresh(at, e.Checked):
+			return "the report of " + node + " is from " + e.CheckedText
+		case e.Checked.Add(e.Precision).Before(nodes[node].Since):
+			return "the report is of an earlier node " + node
+		case e.Status != contract.StatusHealthy:
+			return node + " reports " + string(e.Status)
+		case e.KEKID != kek:
+			return node + " reports kekID " + text.Quoted(e.KEKID)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,280 @@
+package invariants
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func ownership() Invariant {
+	return Invariant{
+		ID:        "OWNERSHIP",
+		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
+		Source:    "The reporter, field manager; The aggregator",
+		Rules: []Rule{
+			{Code: ruleManager, Statement: "each reporter and the aggregator have a field manager of their own"},
+			{Code: ruleManagerStable, Statement: "a reporter, or the aggregator, writes under one field manager"},
+			{Code: ruleForce, Statement: "a reporter applies with force"},
+		},
+		Judge: judgeOwnership,
+	}
+}
+
+func judgeOwnership(v *facts.Facts) (f Finding) {
+	a, unforced := readAuthors(v), map[author]bool{}
+	for _, r := range v.Requests {
+		if r.Write && r.UnderTest() {
+			f.JudgedAt(r.Received, r.At)
+			if r.OnCR && (r.IsApply() || r.Succeeded()) {
+				a.judgeManager(&f, r, unforced)
+			}
+			if r.Succeeded() {
+				judgeWriter(&f, r)
+			}
+		}
+	}
+	if len(v.Requests) == 0 { // without an audit log nobody can tell who wrote, and under which name
+		return f
+	}
+	old := facts.Snapshot{Object: &history.Object{}}
+	for i, s := range v.CRs {
+		a.judgeOwners(&f, old, s)
+		if i > 0 {
+			judgeChanges(v, &f, old, s)
+		}
+		old = s
+	}
+	return f
+}
+
+// judgeManager compares the field manager of a write, also of one that was refused, with those of all other writes of the system under test. An apply without
+// force has no consequences until it is refused: of those that succeed, the first of each writer counts.
+func (a authors) judgeManager(f *Finding, r *facts.Request, unforced map[author]bool) {
+	harmless, who := false, author{r.Node, r.Resource}
+	bad := func(rule, allowed string) {
+		seen := " wrote " + r.Resource
+		if r.Code == http.StatusConflict {
+			seen += ", which was refused: " + refusal(r)
+		}
+		f.Violate(Violation{Rule: rule, At: r.At, Seq: r.Seq, Node: r.Node, Seen: writer(r) + seen, Allowed: allowed, Harmless: harmless})
+	}
+	switch {
+	case r.FieldManager == "" || r.FieldManager == unnamedManager:
+		bad(ruleManager, "a field manager of its own; this one is everybody's who sets none")
+	case a.first[who] != r.FieldManager:
+		bad(ruleManagerStable, "one field manager for all its writes; the first was under "+text.Quoted(a.first[who]))
+	case r.Node != "" && r.IsApply() && !r.Force:
+		if r.Succeeded() && unforced[who] {
+			return
+		}
+		harmless = r.Succeeded()
+		unforced[who] = unforced[who] || harmless
+		bad(ruleForce, "an apply with force=true: without it, a field that another manager has taken over is a conflict")
+	default:
+		all := a.of[managed{r.FieldManager, r.Resource}]
+		if i := slices.IndexFunc(all, func(other author) bool { return other.node != r.Node }); i >= 0 {
+			bad(ruleManager, "a field manager of its own; under this one wrote also "+all[i].String())
+		}
+	}
+}
+
+// judgeWriter judges what a request of the system under test says by itself.
+func judgeWriter(f *Finding, r *facts.Request) {
+	bad := func(seen, allowed string) {
+		f.Violate(Violation{At: r.At, Seq: r.Seq, Node: r.Node, Seen: writer(r) + " " + seen, Allowed: allowed})
+	}
+	rollups := contract.RollupTypes()
+	switch {
+	case r.Node != "":
+		if other := r.Body.ForeignTo(r.Node); len(other) > 0 {
+			bad("wrote "+strings.Join(other, ", "), "only its own entry "+text.Quoted(contract.ConditionType(r.Node)))
+		}
+	case r.OnCR && r.IsApply():
+		if other := r.Body.Beyond(func(t string) bool { return slices.Contains(rollups, t) }, ""); len(other) > 0 {
+			bad("applied "+strings.Join(other, ", "), "only the conditions "+strings.Join(rollups, ", "))
+		}
+	}
+}
+
+// unnamedManager is what API servers call the manager of a request that names none and has no user agent.
+const unnamedManager = "unknown"
+
+// judgeOwners compares managedFields, where they changed, with who may own what.
+func (a authors) judgeOwners(f *Finding, old, s facts.Snapshot) {
+	for _, field := range slices.Sorted(maps.Keys(s.Object.Owners)) {
+		owners := s.Object.Owners[field]
+		want, some := ownerOf(field)
+		if !some || slices.Equal(old.Object.Owners[field], owners) {
+			continue
+		}
+		f.JudgedAt(s.At, s.At)
+		for _, o := range owners {
+			if !a.mayOwn(managed{o, s.Object.Resource}, want) {
+				f.Violate(Violation{Rule: ruleManager, At: s.At, Seq: s.Seq, Node: want.node, Seen: field + " is owned by field manager " + text.Quoted(o), Allowed: "only by " + want.String()})
+			}
+		}
+	}
+}
+
+// ownerOf is who in the system under test may own a field; false if anybody may.
+func ownerOf(field string) (author, bool) {
+	if t, ok := strings.CutPrefix(field, "condition/"); ok {
+		if n, ok := contract.NodeOfCondition(t); ok {
+			return author{node: n}, true
+		}
+		return author{}, slices.Contains(contract.RollupTypes(), t)
+	}
+	if t, ok := strings.CutPrefix(field, "report/"); ok {
+		n, _, _ := strings.Cut(t, "/")
+		return author{node: n}, true
+	}
+	return author{}, false
+}
+
+// author is a part of the system under test that writes: the reporter of a node, or, with no node, the aggregator. resource is what it writes, where
+// that matters: the reporters of several API servers of a node share one user.
+type author struct{ node, resource string }
+
+func (a author) String() string {
+	if a.node == "" {
+		return "the aggregator"
+	}
+	return "the reporter of " + a.node
+}
+
+// managed is a field manager of a resource.
+type managed struct{ manager, resource string }
+
+// authors tells who wrote under which field manager, by the user of each request.
+type authors struct {
+	first  map[author]string
+	of     map[managed][]author // of the system under test
+	others map[managed]bool     // somebody else wrote under it: the harness, in the part of somebody
+}
+
+func readAuthors(v *facts.Facts) authors {
+	a := authors{map[author]string{}, map[managed][]author{}, map[managed]bool{}}
+	for _, r := range v.Requests {
+		if !r.Write || !r.IsApply() && !r.Succeeded() {
+			continue
+		}
+		m := managed{r.FieldManager, r.Resource}
+		if !r.UnderTest() {
+			a.others[m] = a.others[m] || r.Succeeded()
+			continue
+		}
+		who := author{r.Node, r.Resource}
+		if _, known := a.first[who]; !known {
+			a.first[who] = r.FieldManager
+		}
+		if !slices.Contains(a.of[m], who) {
+			a.of[m] = append(a.of[m], who)
+		}
+	}
+	return a
+}
+
+// mayOwn reports whether a field manager is that of the wanted author, or of nobody in the system under test.
+func (a authors) mayOwn(m managed, want author) bool {
+	want.resource = m.resource
+	if len(a.of[m]) == 0 {
+		return a.others[m]
+	}
+	return slices.Contains(a.of[m], want)
+}
+
+// judgeChanges asks for every change who may have made it.
+func judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
+	changes := changesOf(v, old, new)
+	if len(changes) == 0 {
+		return
+	}
+	writers := v.Explaining(new, old.At)
+	for _, c := range changes {
+		f.JudgedAt(new.At, new.At)
+		if !slices.ContainsFunc(writers, c.allowed) {
+			f.Violate(Violation{At: new.At, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + text.OrNothing(named(writers)), Allowed: c.want})
+		}
+	}
+}
+
+func named(writers []*facts.Request) string {
+	var out []string
+	for _, w := range writers {
+		if n := writer(w); !slices.Contains(out, n) && len(out) < 3 {
+			out = append(out, n)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// change is one thing on the CR that differs between two states, and who may have changed it.
+type change struct {
+	node       string // whose report it is; empty for a condition of others
+	what, want string
+	allowed    func(*facts.Request) bool
+}
+
+func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
+	var out []change
+	condition := func(t, how string) {
+		if _, isReport := contract.NodeOfCondition(t); isReport {
+			return
+		}
+		isRollup, want := slices.Contains(contract.RollupTypes(), t), "only by its own writer, never by reporter or aggregator"
+		if isRollup {
+			want = "only by the aggregator"
+		}
+		out = append(out, change{"", "condition " + text.Quoted(t) + how, want, func(r *facts.Request) bool { return !r.UnderTest() || isRollup && r.ByAggregator() }})
+	}
+	before := map[string]history.Condition{}
+	for _, c := range old.Object.Conditions {
+		before[c.Type] = c
+	}
+	for _, c := range new.Object.Conditions {
+		if b, had := before[c.Type]; !had || b != c {
+			condition(c.Type, " was written")
+		}
+		delete(before, c.Type)
+	}
+	for _, t := range slices.Sorted(maps.Keys(before)) {
+		condition(t, " was removed")
+	}
+	for _, n := range slices.Sorted(maps.Keys(new.Reports)) {
+		if was, is := old.Reports[n], new.Reports[n]; was != is {
+			// One replaced by another while both were expected is a write; a part of a typed report may be cleaned up.
+			out = append(out, change{n, "the report of " + n + " was written", "only by the reporter of " + n,
+				func(r *facts.Request) bool {
+					return r.Node == n || !r.UnderTest() || r.ByAggregator() && shrank(was, is)
+				}})
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(old.Reports)) {
+		if new.Reports[n] == nil {
+			needed := stillNeeded(v, n, old.Reports[n], new.At)
+			out = append(out, change{n, "the report of " + n + " was removed", "by the reporter of " + n + ", or by the aggregator once the node is gone, or if the report is larger than reports may be",
+				func(r *facts.Request) bool { return r.Node == n || !r.UnderTest() || r.ByAggregator() && !needed }})
+		}
+	}
+	return out
+}
+
+// stillNeeded reports whether an aggregator that removed a report must have known that it was needed. It can learn from its watch that the node is gone before
+// the recorder has written it down.
+func stillNeeded(v *facts.Facts, node string, old *facts.Report, removed time.Time) bool {
+	configured := span.Earliest(removed.Add(v.Tolerance()), v.Judged.To)
+	expected := span.New(removed.Add(-v.Run.Timing.StaleBound()-v.Tolerance()), span.Latest(configured, removed.Add(time.Nanosecond)))
+	return v.NodeExpected(node).Covers(expected) && !old.Oversized()
+}
+
+func shrank(old, new *facts.Report) bool {
+	return old != nil && new != nil && (len(new.Typed) < len(old.Typed) || new.Condition == nil && old.Condition != nil)
+}

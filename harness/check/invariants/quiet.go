@@ -1,0 +1,221 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func quiet() Invariant {
+	return Invariant{
+		ID:        "QUIET",
+		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
+		Source:    "The aggregator",
+		Rules:     []Rule{{Code: ruleRestraint, Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
+		Timed:     AllTimed,
+		Judge:     judgeQuiet,
+	}
+}
+
+func judgeQuiet(v *facts.Facts) (f Finding) {
+	if len(v.Requests) == 0 {
+		return f
+	}
+	cr, co := causesToWrite(v)
+	slow := v.Prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
+	late := slow.Complement(v.Judged).Union(lateCauses(v))
+	cr, co = heldUp(cr, late), heldUp(co, late)
+	steady := co.Complement(v.Judged)
+	for _, s := range steady {
+		if s.Length() >= v.Interval() {
+			f.judgedIn(s)
+		}
+	}
+	f.measure("steady", text.Short(steady.Total()))
+	for _, r := range v.Requests {
+		if !r.ByAggregator() || !r.Write || !r.OnCR && !v.IsClusterOperator(r.Resource, r.Name) {
+			continue
+		}
+		f.JudgedAt(r.Received, r.At)
+		cause := co
+		if r.OnCR {
+			cause = cr
+		}
+		if !cause.Overlaps(span.New(r.Received, r.At.Add(v.Tolerance()+1))) {
+			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: writer(r) + " wrote " + r.Verb + " " + r.Resource + " " + r.Name + " although nothing had changed",
+				Allowed: "no write unless a report (other than its lastChecked), an expectation or a rollup changed within the last " + text.Short(v.Latency())})
+		}
+	}
+	judgeIdle(v, &f)
+	judgeRestraint(v, &f)
+	return f
+}
+
+// heldUp is when there is cause to write, where what the aggregator answers to may come late: a cause in such a time lasts until its end.
+func heldUp(causes, late span.Set) span.Set {
+	out := slices.Clone(causes)
+	for _, l := range late {
+		if within := causes.Clip(l); len(within) > 0 {
+			out = append(out, span.New(within.Begin(), l.To))
+		}
+	}
+	return span.Merge(out)
+}
+
+// lateCauses is when what the aggregator answers to may be longer ago than a latency: it learnt of it late, or was refused until now.
+func lateCauses(v *facts.Facts) span.Set {
+	var out []span.Span
+	for _, l := range v.LateWatches {
+		out = append(out, l.Grow(v.Tolerance(), l.Late+v.Latency()))
+	}
+	for _, r := range v.Refusals {
+		if r.Affects(history.RoleAggregator) {
+			out = append(out, r.Grow(v.Tolerance(), r.RetryAfter+v.Latency()))
+		}
+	}
+	return span.Merge(out)
+}
+
+// judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
+// it may have lost its place, it cannot know.
+func judgeIdle(v *facts.Facts, f *Finding) {
+	doubts := []span.Span{span.New(v.Judged.From, v.Judged.From.Add(v.Takeover()))}
+	for _, s := range v.Disturbances {
+		doubts = append(doubts, span.New(s.At, s.At).Grow(v.Latency(), v.Takeover()+v.Latency()))
+	}
+	for _, r := range v.Requests {
+		if r.ByAggregator() && r.Write && !r.Succeeded() {
+			doubts = append(doubts, span.New(r.Received, r.At.Add(v.Takeover())))
+		}
+	}
+	sure := span.Merge(doubts).Complement(v.Judged)
+	for _, r := range v.Requests {
+		if !r.ByAggregator() || !r.Write || !r.Succeeded() || r.ResourceVersion == "" || !sure.Covers(span.New(r.Received, r.At)) {
+			continue
+		}
+		f.Judged++
+		if made := v.MadeBy(r.ResourceVersion); made != nil && made != r {
+			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: fmt.Sprintf("%s wrote %s %s and changed nothing: it was as event %d had left it", writer(r), r.Resource, r.Name, made.Seq),
+				Allowed: "a write only when a rollup changes"})
+		}
+	}
+}
+
+// causesToWrite is when the aggregator may write the CR, and the ClusterOperator: for one latency after something
+// that it must answer to, for a takeover more after it may have lost its place.
+func causesToWrite(v *facts.Facts) (cr, co span.Set) {
+	var out, fromRollups []span.Span
+	while := func(s span.Span) { out = append(out, s.Grow(v.Tolerance(), v.Latency())) }
+	cause := func(t time.Time) { while(span.New(t, t)) }
+	lost := func(s span.Span) { while(s.Grow(0, v.Takeover())) }
+	fromRollup := func(t time.Time) {
+		fromRollups = append(fromRollups, span.New(t, t).Grow(v.Tolerance(), v.Latency()))
+	}
+	lost(span.New(v.Judged.From, v.Judged.From))
+	for _, d := range v.Disturbances {
+		lost(span.New(d.At, d.At))
+	}
+	for p := range v.Processes {
+		if facts.DisturbsAggregator(p.Role) {
+			for _, starting := range v.While(p, facts.Starting) { // it may serve long before it is said to be ready
+				lost(starting)
+			}
+		}
+	}
+	for _, off := range v.ClockSettled("").Complement(v.Judged) {
+		lost(off)
+	}
+	for _, t := range v.Truths {
+		cause(t.From)
+		if len(t.Allowed) > 1 { // the instant of the change is not known
+			while(t.Span)
+		}
+	}
+	for _, x := range v.Expectations {
+		cause(x.From)
+	}
+	for _, states := range v.Reports {
+		for i, s := range states {
+			if i == 0 || !sameNews(states[i-1].Value, s.Value) || !sameAges(v, states[i-1].Value, s.Value, s.From) {
+				cause(s.From)
+			}
+			last := i+1 == len(states)
+			for _, at := range ages(v, s, last) {
+				cause(at)
+				if !last {
+					cause(s.To)
+				}
+			}
+		}
+	}
+	for t, states := range v.Conditions {
+		_, isReport := contract.NodeOfCondition(t)
+		for _, s := range states {
+			switch {
+			case slices.Contains(contract.RollupTypes(), t):
+				fromRollup(s.From)
+			case !isReport:
+				cause(s.From)
+			}
+		}
+	}
+	if v.HasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
+		for _, u := range v.Unions(contract.ClusterOperatorDegraded) {
+			fromRollup(u.From)
+		}
+	}
+	for _, r := range v.Requests { // somebody else meddled, or its own write failed
+		failed := r.ByAggregator() && !r.Succeeded()
+		if r.Write && (failed || !r.UnderTest() && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name))) {
+			cause(r.At)
+		}
+	}
+	for _, node := range v.ReportingNodes() { // an orphan is removed when it is stale
+		for _, s := range v.Reported(node).Intersect(v.NodeExpected(node).Complement(v.Judged)) {
+			while(s)
+		}
+	}
+	cr = span.Merge(out)
+	return cr, cr.Union(span.Merge(fromRollups))
+}
+
+// ages are the instants at which an entry of a report became stale while it stood, or was no longer skewed: the message names it from then until the next
+// report, whatever is worse.
+func ages(v *facts.Facts, s facts.State[facts.Report], last bool) (out []time.Time) {
+	if s.Value == nil {
+		return nil
+	}
+	for _, e := range s.Value.Entries {
+		if at := e.Checked.Add(contract.StaleAfter(v.Interval())); last || s.To.After(at) {
+			out = append(out, at)
+		}
+		if at := e.Checked.Add(-v.Interval()); at.After(s.From) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// sameAges reports whether the entries of two reports of the same news are believed, stale or skewed alike: the message names one that
+// is not believed, whatever is worse. A clock that is wrong writes reports that are stale when they come.
+func sameAges(v *facts.Facts, a, b *facts.Report, now time.Time) bool {
+	return a == nil || b == nil || slices.EqualFunc(a.Entries, b.Entries, func(x, y facts.Entry) bool {
+		return contract.FreshnessAt(now, x.Checked, v.Interval()) == contract.FreshnessAt(now, y.Checked, v.Interval())
+	})
+}
+
+// sameNews: two reports that differ in nothing but when they were checked.
+func sameNews(a, b *facts.Report) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Problem == b.Problem && slices.EqualFunc(a.Entries, b.Entries, func(x, y facts.Entry) bool {
+		return x.KeyID == y.KeyID && x.KEKID == y.KEKID && x.Status == y.Status && x.Detail == y.Detail
+	})
+}

@@ -1,0 +1,116 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func rollupTruth() Invariant {
+	return Invariant{
+		ID:        "ROLLUP-TRUTH",
+		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
+		Source:    "The aggregator",
+		Rules: []Rule{
+			{Code: ruleMalformed, Statement: "a report that cannot be read makes KMSPluginsDegraded Unknown"},
+			{Code: ruleClockSkew, Statement: "a report from the future makes KMSPluginsDegraded Unknown"},
+			{Code: ruleAvailable, Statement: "KMSPluginsAvailable has the status of the table"},
+			{Code: ruleProgressing, Statement: "KMSPluginsProgressing has the status of the table"},
+			{Code: ruleReasons, Statement: houseReasons, House: true},
+			{Code: ruleBound, Statement: "the message of a rollup has at most 4096 characters", House: true},
+		},
+		Timed: AllTimed,
+		Judge: judgeRollupTruth,
+	}
+}
+
+func judgeRollupTruth(v *facts.Facts) (f Finding) {
+	judged := v.AggregatorAble.Intersect(v.Watched()).Intersect(v.KMSActive())
+	f.measure("judged", text.Short(judged.Total()))
+	looked := judged.Union(v.WatchesLate())
+	for _, kind := range rollupKinds() {
+		for _, s := range v.Rollup(kind.name) {
+			if !looked.Overlaps(s.Span) {
+				continue
+			}
+			f.judgedIn(s.Span)
+			c := s.Value
+			untrue := func(fits func(facts.Value) bool) span.Set {
+				accepts := func(t facts.Truth) bool { return kind.allows(t, c, fits) }
+				return v.Unexplained(s.Span, judged, accepts).Union(untrueWhileLate(v, s.Span, accepts))
+			}
+			for _, w := range untrue(func(x facts.Value) bool { return x.Status == c.Status && x.Reason == c.Reason }) {
+				rule := ruleReasons
+				if untrue(func(x facts.Value) bool { return x.Status == c.Status }).Overlaps(w) {
+					rule = kind.rule(c, v.TruthsNear(span.New(w.From, w.From.Add(1))))
+				}
+				f.Violate(Violation{Rule: rule, At: w.From, Seq: s.Seq, Seen: kind.name + ": " + text.Condition(c), Allowed: allowedAt(v, w.From, kind.show)})
+			}
+			if c == nil {
+				continue
+			}
+			if n := utf8.RuneCountInString(c.Message); n > contract.MaxRollupMessageChars {
+				f.Violate(Violation{Rule: ruleBound, At: s.From, Seq: s.Seq, Seen: fmt.Sprintf("message of %d characters", n), Allowed: "at most 4096, then \"and N more\""})
+			}
+		}
+	}
+	return f
+}
+
+// untrueWhileLate is a rollup that was written while watches were late, and was not true then. What stands may be behind; what is written may
+// not, for an aggregator reads the API server before.
+func untrueWhileLate(v *facts.Facts, s span.Span, accepts func(facts.Truth) bool) span.Set {
+	written := span.New(s.From, s.From.Add(1))
+	judged := v.AggregatorBehind.Settled(v.Latency()).Intersect(v.Watched()).Intersect(v.KMSActive()).Intersect(v.WatchesLate()).Clip(written)
+	return v.Unexplained(written, judged, accepts)
+}
+
+// rollupKind is one rollup condition and where its value stands in the truth.
+type rollupKind struct {
+	name string
+	code string // of the rule about its status
+	of   func(facts.Rollups) facts.Value
+}
+
+func rollupKinds() []rollupKind {
+	return []rollupKind{
+		{contract.ConditionDegraded, "", func(r facts.Rollups) facts.Value { return r.Degraded }},
+		{contract.ConditionAvailable, ruleAvailable, func(r facts.Rollups) facts.Value { return r.Available }},
+		{contract.ConditionProgressing, ruleProgressing, func(r facts.Rollups) facts.Value { return r.Progressing }},
+	}
+}
+
+// rule is the rule about a status that is not that of the table: where the status is, or should be, that of a row with a rule of its own, the row's.
+func (k rollupKind) rule(c *history.Condition, near []facts.Truth) string {
+	for _, row := range [][2]string{{contract.ReasonReportMalformed, ruleMalformed}, {contract.ReasonClockSkew, ruleClockSkew}} {
+		demanded := func(t facts.Truth) bool {
+			return t.Allows(func(r facts.Rollups) bool { return k.of(r).Reason == row[0] })
+		}
+		if c != nil && c.Reason == row[0] || slices.ContainsFunc(near, demanded) {
+			return row[1]
+		}
+	}
+	return k.code
+}
+
+// allows reports whether a truth allows a condition, as far as fits compares its value.
+func (k rollupKind) allows(t facts.Truth, c *history.Condition, fits func(facts.Value) bool) bool {
+	return c != nil && t.Allows(func(r facts.Rollups) bool {
+		unnamed := func(who string) bool { return !names(c.Message, who) }
+		return fits(k.of(r)) && (k.name != contract.ConditionDegraded || !slices.ContainsFunc(r.Named, unnamed))
+	})
+}
+
+func (k rollupKind) show(r facts.Rollups) string {
+	if k.name == contract.ConditionDegraded && len(r.Named) > 0 {
+		return k.of(r).String() + " naming " + strings.Join(r.Named, ", ")
+	}
+	return k.of(r).String()
+}

@@ -1,0 +1,175 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func streamTruth() Invariant {
+	return Invariant{
+		ID:        "STREAM-TRUTH",
+		Statement: "where reporters stream, the EncryptionHealth has every node that should report and no other, each in one list; a node is Unknown from the connect of its reporter to its first report and while the aggregator cannot hear it, else what its last report says",
+		Source:    "Streaming",
+		Timed:     AllTimed,
+		Judge:     judgeStreamTruth,
+	}
+}
+
+// silence is how long an aggregator may take to notice a reporter that is gone without a word (contract, "Streaming").
+const silence = 4 * time.Second
+
+func judgeStreamTruth(v *facts.Facts) (f Finding) {
+	if v.Run.Connectivity != history.ConnectStream {
+		return f
+	}
+	all := v.Healths()
+	for _, h := range all {
+		judgeLists(&f, h)
+	}
+	for _, node := range v.ExpectedNodes() {
+		judgeMembership(v, &f, all, node)
+		judgeDeaf(v, &f, all, node)
+		judgeHeard(v, &f, all, node)
+		judgeConnects(v, &f, all, node)
+	}
+	return f
+}
+
+// judgeLists: each node is ready or not, as its replica and the generation say, and Ready sums that up.
+func judgeLists(f *Finding, h facts.Health) {
+	bad := func(node, seen, allowed string) {
+		f.Violate(Violation{At: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + seen, Allowed: allowed})
+	}
+	f.JudgedAt(h.From, h.From)
+	s := h.Status
+	if n, listed := len(s.Replicas), len(s.ReadyNodes)+len(s.NotReadyNodes); n != listed {
+		bad("", fmt.Sprintf("lists %d nodes for %d replicas", listed, n), "each node in exactly one list")
+	}
+	for _, r := range s.Replicas {
+		ready, notReady := slices.Contains(s.ReadyNodes, r.NodeName), slices.Contains(s.NotReadyNodes, r.NodeName)
+		is := r.Status == "True" && r.ObservedGeneration == s.ObservedGeneration
+		if ready == notReady || ready != is {
+			lists := map[[2]bool]string{{true, true}: "both", {true, false}: "ready", {false, true}: "not ready", {false, false}: "neither"}
+			bad(r.NodeName, fmt.Sprintf("lists %s, which is %s at generation %d, as %s", r.NodeName, r.Status, r.ObservedGeneration, lists[[2]bool{ready, notReady}]),
+				fmt.Sprintf("ready if it is True and has observed generation %d, else not ready", s.ObservedGeneration))
+		}
+	}
+	for _, c := range s.Conditions {
+		if want := len(s.NotReadyNodes) == 0; c.Type == contract.HealthReady && (c.Status == "True") != want {
+			bad("", fmt.Sprintf("is Ready %s with %d nodes that are not", c.Status, len(s.NotReadyNodes)), "True exactly if every node is ready")
+		}
+	}
+}
+
+// judgeMembership: whoever should report is there, nobody else.
+func judgeMembership(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+	for _, h := range all {
+		there := h.Of(node).NodeName != ""
+		for _, wrong := range []struct {
+			when         span.Set
+			there        bool
+			seen, wanted string
+		}{
+			{v.NodeExpected(node), false, "has no replica of " + node, "at least Unknown for each node that should report"},
+			{v.NotExpected(node), true, "still has a replica of " + node, "no replica of a node that should not report"},
+		} {
+			for _, s := range wrong.when.Settled(v.Latency()).Intersect(v.AggregatorAble).Clip(h.Span) {
+				f.judgedIn(s)
+				if there == wrong.there {
+					f.Violate(Violation{At: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + wrong.seen, Allowed: wrong.wanted})
+				}
+			}
+		}
+	}
+}
+
+// judgeDeaf: a reporter that is gone, or cannot be heard, is Unknown.
+func judgeDeaf(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+	reporter := facts.Reporter(node)
+	if len(v.Processes[reporter]) == 0 {
+		return
+	}
+	// A link that is only slow is heard.
+	linked := v.LinksFineBut(func(l facts.Link) bool {
+		return l.Node == node && (l.From == history.RoleReporter || l.From == history.RoleNode)
+	}, func(facts.Link) bool { return true })
+	doubled := v.Doubled[reporter]
+	// The kernel of a node that runs ends the streams of a process that does not.
+	killed := v.While(reporter, facts.Down).Intersect(doubled.Complement(v.Judged)).Intersect(linked).Intersect(v.UpOrUnmentioned(facts.Process{Role: history.RoleNode, Node: node}))
+	for _, deaf := range []struct {
+		when  span.Set
+		bound time.Duration
+	}{
+		{v.While(reporter, facts.Starting, facts.Up).Intersect(linked).Union(doubled).Complement(v.Judged), silence + v.Latency()},
+		{killed, v.Latency()},
+	} {
+		due := deaf.when.Settled(deaf.bound).Intersect(v.AggregatorAble).Intersect(v.NodeExpected(node))
+		for h, s := range span.Within(all, due) {
+			f.judgedIn(s)
+			if r := h.Of(node); r.NodeName != "" && r.Status != "Unknown" {
+				f.Violate(Violation{At: s.From, From: s.From.Add(-deaf.bound), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter cannot be heard",
+					Allowed: "Unknown within " + text.Short(deaf.bound) + " after a reporter is gone"})
+			}
+		}
+	}
+}
+
+// judgeHeard: of a reporter that is heard the EncryptionHealth says what the report on the CR says.
+func judgeHeard(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+	bound := v.Run.Timing.CadenceMax() + v.Latency()
+	heard := v.ReporterAble(node).Intersect(v.NodeExpected(node)).Settled(bound).Intersect(v.AggregatorAble)
+	for _, want := range []string{"True", "False"} {
+		// Each tick brings a report: those that say the same stand as one.
+		said := span.Where(v.OwnReports(node), func(s facts.State[facts.Report]) bool {
+			ill := slices.ContainsFunc(s.Value.Entries, func(e facts.Entry) bool { return e.Status != contract.StatusHealthy })
+			return s.Value.Problem == "" && ill == (want == "False")
+		})
+		for _, due := range said.Settled(v.Latency()).Intersect(heard) {
+			for h, s := range span.Within(all, span.Set{due}) {
+				f.judgedIn(s)
+				if r := h.Of(node); r.Status != want {
+					f.Violate(Violation{At: s.From, From: s.From.Add(-v.Latency()), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + text.OrNothing(r.Status) + " of " + node + ", although its reporter is heard and its last report says otherwise",
+						Allowed: want + " within " + text.Short(v.Latency()) + " after its report, and after a reconnect within " + text.Short(bound)})
+				}
+			}
+		}
+	}
+}
+
+// judgeConnects: between the start of a reporter and its first report the EncryptionHealth says Unknown, and nothing else after that.
+func judgeConnects(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+	writes := v.Writes(node)
+	for _, start := range v.Processes[facts.Reporter(node)] {
+		i := slices.IndexFunc(writes, func(w facts.Write) bool { return w.From.After(start.From) })
+		if start.Event != history.ProcessStarted || i < 0 || v.Doubled[facts.Reporter(node)].Overlaps(span.New(start.From.Add(-silence), writes[i].To)) {
+			continue
+		}
+		first := writes[i]
+		connecting := span.New(start.From.Add(-v.Tolerance()), first.To.Add(1))
+		if !v.AggregatorAble.Covers(connecting) || !v.NodeExpected(node).Covers(connecting) {
+			continue
+		}
+		f.judgedIn(connecting)
+		unknown := func(h facts.Health) bool {
+			return !h.Clip(connecting).Empty() && h.Of(node).Status == "Unknown"
+		}
+		if !slices.ContainsFunc(all, unknown) {
+			f.Violate(Violation{At: first.To, From: start.From, To: first.To, Seq: first.Seq, Node: node, Seen: "the reporter of " + node + " was started and reported, and the EncryptionHealth never said Unknown",
+				Allowed: "Unknown from the connect to the first report"})
+		}
+		for i := 1; i < len(all); i++ {
+			h := all[i]
+			if r := h.Of(node); !h.From.Before(start.From) && h.From.Before(first.From) && r.NodeName != "" && r.Status != "Unknown" && all[i-1].Of(node).Status == "Unknown" {
+				f.Violate(Violation{At: h.From, From: connecting.From, To: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter was started and has not reported yet",
+					Allowed: "Unknown from the connect to the first report"})
+			}
+		}
+	}
+}

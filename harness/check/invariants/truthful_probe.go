@@ -1,0 +1,224 @@
+package invariants
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func truthfulProbe() Invariant {
+	return Invariant{
+		ID:        "TRUTHFUL-PROBE",
+		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
+		Source:    "The reporter, outcome of a probe",
+		Rules: []Rule{
+			{Code: rulePlugins, Statement: "a report has one entry for each plugin of the flags, in their order"},
+			{Code: ruleLastChecked, Statement: "at lastChecked the plugin was called"},
+			{Code: ruleKEKID, Statement: "kekID is the key_id that the plugin sent"},
+			{Code: ruleErrorCode, Statement: "the detail of an error names its code"},
+			{Code: ruleHealthz, Statement: "the detail of an unhealthy plugin has its healthz"},
+			{Code: ruleUnusable, Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
+		},
+		Timed: SomeTimed,
+		Judge: judgeTruthfulProbe,
+	}
+}
+
+func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
+	for _, node := range v.ReportingNodes() {
+		judged := map[string]string{} // by keyID, lastChecked of the last entry that was judged
+		flags := flagsOf(v, node)
+		for _, s := range v.OwnReports(node) {
+			if s.Value.Problem != "" {
+				continue
+			}
+			judgePlugins(v, &f, s, flags)
+			for _, e := range s.Value.Entries {
+				if judged[e.KeyID] != e.CheckedText {
+					judged[e.KeyID] = e.CheckedText
+					judgeEntry(v, &f, s, e)
+				}
+			}
+		}
+	}
+	return f
+}
+
+// flags are the plugins of a node that its reporter has in its flags from an instant on.
+type flags struct {
+	from     time.Time
+	keyIDs   []string
+	reported time.Time // when a report had them first
+}
+
+func flagsOf(v *facts.Facts, node string) (out []flags) {
+	for _, x := range v.Expectations {
+		if n, ok := x.Nodes[node]; ok && len(n.KeyIDs) > 0 && (len(out) == 0 || !slices.Equal(out[len(out)-1].keyIDs, n.KeyIDs)) {
+			out = append(out, flags{from: x.From, keyIDs: n.KeyIDs})
+		}
+	}
+	return out
+}
+
+// judgePlugins: a report has an entry for each of its node's plugins, in the order of the flags. Those of older flags come from a second reporter of the
+// node once a reporter with the newer ones has written, and the last write of its predecessor has had time to arrive.
+func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all []flags) {
+	if len(all) == 0 {
+		return
+	}
+	node, at := s.Value.Node, s.From
+	var got []string
+	for _, e := range s.Value.Entries {
+		got = append(got, e.KeyID)
+	}
+	bad := func(rule string, want []string, why string) {
+		f.Violate(Violation{Rule: rule, At: at, Seq: s.Seq, Node: node, Seen: "report about the plugins " + text.Quoted(strings.Join(got, ",")), Allowed: why + text.Quoted(strings.Join(want, ","))})
+	}
+	newest, known := 0, false
+	for i, x := range all {
+		known = known || slices.Equal(x.keyIDs, got)
+		if !x.from.After(at) {
+			newest = i
+		}
+	}
+	for i := newest; i < len(all); i++ { // in force, or recorded later than it was
+		if slices.Equal(all[i].keyIDs, got) {
+			if all[i].reported.IsZero() {
+				all[i].reported = at
+			}
+			return
+		}
+	}
+	patience, current := v.Run.Timing.CadenceMax()+v.Tolerance(), all[newest]
+	switch reported := !current.reported.IsZero(); {
+	case !known:
+		bad(rulePlugins, all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
+	case v.ReporterHandover(node).Contains(at):
+	case !reported && newest > 0 && v.StartedIn(facts.Reporter(node), current.from, at.Add(-patience)):
+		bad(rulePlugins, current.keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
+	case reported && at.After(current.reported.Add(patience)):
+		bad("", current.keyIDs, "one reporter of a node, with the plugins that it reported at "+text.Short(current.reported.Sub(v.Judged.From))+": ")
+	}
+}
+
+func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts.Entry) {
+	t := v.Plugin(facts.PluginID{Node: s.Value.Node, KeyID: e.KeyID})
+	at, known := v.CheckedAt(s.Value.Node, e)
+	if !known || t == nil || len(t.Probes) == 0 && len(t.Idle) == 0 && len(t.Opaque) == 0 || at.Before(v.Judged.From.Add(v.Run.Timing.ProbeTimeout+v.Tolerance())) {
+		return // no journal, or from before it began
+	}
+	e.Checked = at
+	f.JudgedAt(s.From, s.From)
+	mismatch, rule, unusable := "", "", false
+	for _, call := range v.CallsAt(t, e, s.From) {
+		mismatch, rule = compareEntry(v, e, call, s.Value)
+		if mismatch == "" {
+			return
+		}
+		unusable = unusable || call.BySource.Allow(e.Status)
+	}
+	when := span.New(at, at).Grow(v.Tolerance()+1, e.Precision+v.Run.Timing.ProbeTimeout+v.Tolerance())
+	if e.Status == contract.StatusError && (t.Idle.Overlaps(when) || t.Opaque.Overlaps(when)) {
+		return
+	}
+	seen := "entry " + string(e.Status) + " kekID " + text.Quoted(e.KEKID) + " detail " + text.Quoted(e.Detail) + " checked " + e.CheckedText
+	if mismatch == "" {
+		mismatch, rule = "the plugin's journal has no Status call at that time", ruleLastChecked
+		if e.Status == contract.StatusError {
+			mismatch += " and nothing kept one from it"
+		}
+	}
+	if unusable {
+		rule = ruleUnusable
+	}
+	timed := e.Status == contract.StatusError && strings.Contains(letters(e.Detail), "deadlineexceeded") // the reporter had no time for its probe
+	f.Violate(Violation{Rule: rule, At: s.From, Seq: s.Seq, Node: t.Node, KeyID: t.KeyID, Timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+}
+
+// compareEntry tells how the entry differs from what the call answered, empty if it does not, and the rule that is about such a difference.
+func compareEntry(v *facts.Facts, e facts.Entry, c facts.Probe, r *facts.Report) (mismatch, rule string) {
+	said := c.Outcome + " " + c.Code + " healthz " + text.Quoted(c.Healthz) + " key_id " + text.Quoted(c.KEKID) + " (event " + fmt.Sprint(c.Seq) + ")"
+	if took := c.Ended.Sub(c.Began); c.Outcome == history.CallOK && c.Answers == facts.MayError {
+		said += " after " + text.Short(took) + ", later than the deadline of a probe (" + text.Short(v.Run.Timing.ProbeTimeout) + "): an error"
+	}
+	switch {
+	case !c.Answers.Allow(e.Status):
+		return said, ""
+	case e.Status == contract.StatusError:
+		if !rightCode(e.Detail, c) {
+			return said + ", but the detail does not name its code", ruleErrorCode
+		}
+		return "", ""
+	case !sameKEK(e.KEKID, c.Call, len(r.Typed) > 0):
+		return said + ", another kekID", ruleKEKID
+	case e.Status == contract.StatusUnhealthy && c.Healthz != "ok" && !records(e.Detail, c.Healthz):
+		return said + ", but the detail does not tell its healthz", ruleHealthz
+	}
+	return "", ""
+}
+
+// sameKEK: the kekID is carried verbatim, or left out where it is not usable. The typed form requires one and may
+// then hold an earlier one.
+func sameKEK(kekID string, c *history.Call, typed bool) bool {
+	if c.KEKID == "" || facts.KEKBytes(c) > contract.MaxKEKIDBytes {
+		return kekID == "" || typed
+	}
+	if len(c.KEKID) >= contract.MaxKEKIDBytes-utf8.UTFMax && kekID == "" {
+		return true // perhaps cut by the journal
+	}
+	return squash(kekID) == squash(c.KEKID) || typed && c.Healthz != "ok" && utf8.RuneCountInString(c.KEKID) > contract.MaxKEKIDBytes
+}
+
+// squash makes two ways of replacing invalid bytes equal.
+func squash(s string) string {
+	s = strings.ToValidUTF8(s, string(utf8.RuneError))
+	for strings.Contains(s, "\uFFFD\uFFFD") {
+		s = strings.ReplaceAll(s, "\uFFFD\uFFFD", "\uFFFD")
+	}
+	return s
+}
+
+// rightCode: the detail of an error names the gRPC code that the plugin sent. Where the caller gave up first, or the
+// answer could not be delivered, the plugin does not know which code the caller saw.
+func rightCode(detail string, c facts.Probe) bool {
+	if c.Outcome != history.CallError || c.Answers != facts.MayError || c.Code == "" || c.Code == "OK" {
+		return detail != ""
+	}
+	return strings.Contains(letters(detail), letters(c.Code)) || strings.Contains(letters(detail), "deadline")
+}
+
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, s)
+}
+
+// records reports whether the first words of the text stand in the detail. An empty text needs none.
+func records(detail, text string) bool {
+	if detail == "" {
+		return text == ""
+	}
+	plain := func(r rune) bool { return r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) }
+	words := strings.FieldsFunc(text[:min(len(text), 200)], func(r rune) bool { return !plain(r) })
+	for i, w := range words {
+		if i == 5 || i == len(words)-1 && len(text) > 200 {
+			break // the last word may be cut
+		}
+		if !strings.Contains(detail, w) {
+			return false
+		}
+	}
+	return true
+}

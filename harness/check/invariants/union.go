@@ -1,0 +1,88 @@
+package invariants
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/check/text"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+func union() Invariant {
+	return Invariant{
+		ID:        "UNION",
+		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
+		Source:    "The aggregator, suffix routing",
+		Rules:     []Rule{{Code: ruleReports, Statement: "no condition of a reporter is in the ClusterOperator"}},
+		Timed:     AllTimed,
+		Judge:     judgeUnion,
+	}
+}
+
+func judgeUnion(v *facts.Facts) (f Finding) {
+	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperatorConditions)) {
+		for _, s := range v.ClusterOperatorConditions[t] {
+			if s.Value != nil && leaked(t, s.Value.Message) {
+				f.Violate(Violation{Rule: ruleReports, At: s.From, Seq: s.Seq, Seen: "a reporter's condition on the ClusterOperator: " + text.Condition(s.Value), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
+			}
+		}
+	}
+	judgeLeft(v, &f)
+	for _, suffix := range []string{contract.ClusterOperatorDegraded, contract.ClusterOperatorAvailable, contract.ClusterOperatorProgressing} {
+		unions := v.Unions(suffix)
+		for i := range unions { // until the writer must have followed
+			unions[i].Span = unions[i].Grow(v.Tolerance(), v.Latency())
+		}
+		for _, s := range v.ClusterOperator(suffix) {
+			judged := v.UnionAble().Clip(s.Span)
+			if len(judged) == 0 || len(unions) == 0 {
+				continue
+			}
+			f.judgedThrough(judged)
+			explained := span.Where(unions, func(u facts.United) bool { return u.Status == "" || explains(u, s.Value) })
+			for _, wrong := range judged.Intersect(explained.Complement(s.Span)) {
+				allowed := map[string]bool{}
+				for _, u := range unions {
+					if u.Contains(wrong.From) {
+						allowed[u.String()] = true
+					}
+				}
+				f.Violate(Violation{At: wrong.From, Seq: s.Seq, Seen: "ClusterOperator " + suffix + ": " + text.Condition(s.Value), Allowed: strings.Join(slices.Sorted(maps.Keys(allowed)), " or ")})
+			}
+		}
+	}
+	return f
+}
+
+// judgeLeft: an aggregator that leaves the ClusterOperator to another program does not write it.
+func judgeLeft(v *facts.Facts, f *Finding) {
+	for _, r := range v.Requests {
+		if v.Run.Union.Leave && r.ByAggregator() && r.Write && v.IsClusterOperator(r.Resource, r.Name) {
+			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: "the aggregator writes the ClusterOperator, which is left to the operator", Allowed: "one writer"})
+		}
+	}
+}
+
+// leaked: a reporter's condition type as a type, or as the source of a line.
+func leaked(conditionType, message string) bool {
+	return strings.HasPrefix(conditionType, contract.ReporterConditionPrefix) || slices.ContainsFunc(strings.Split(message, "\n"), func(line string) bool {
+		source, _, ok := strings.Cut(line, ": ")
+		return ok && strings.HasPrefix(source, contract.ReporterConditionPrefix)
+	})
+}
+
+// explains reports whether a condition of the ClusterOperator is as a union demands.
+func explains(u facts.United, c *history.Condition) bool {
+	if c == nil || c.Status != u.Status {
+		return false
+	}
+	unnamed := func(source string) bool {
+		return !strings.Contains(c.Message, source+": ") && !isCut(c.Message)
+	}
+	held := func(source string) bool { return strings.Contains("\n"+c.Message, "\n"+source+": ") }
+	return !slices.ContainsFunc(u.Sources, unnamed) && !slices.ContainsFunc(u.Held, held)
+}
