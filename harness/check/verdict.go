@@ -156,15 +156,14 @@ func result(v *facts.Facts, i Invariant, f Finding, faults exposure, reason stri
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
-	name := func(x *Violation) { x.Invariant, x.Offset = i.ID, x.At.Sub(v.Judged.From) }
-	r.Violations = append(r.Violations, f.Violations[:min(len(f.Violations), MaxViolations)]...)
-	for n := range r.Violations {
-		name(&r.Violations[n])
+	first := func(all []Violation) (some []Violation) {
+		for _, x := range all[:min(len(all), MaxViolations)] {
+			x.Invariant, x.Offset = i.ID, x.At.Sub(v.Judged.From)
+			some = append(some, x)
+		}
+		return some
 	}
-	r.House = append(r.House, house[:min(len(house), MaxViolations)]...)
-	for n := range r.House {
-		name(&r.House[n])
-	}
+	r.Violations, r.House = first(f.Violations), first(house)
 	return r
 }
 
@@ -220,4 +219,36 @@ func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
 		problem("the history has no end event: the run was cut off")
 	}
 	return steps
+}
+
+// Outcome is what a run came to.
+type Outcome string
+
+const (
+	RunPassed       Outcome = "passed"
+	RunFailed       Outcome = "failed"       // something did not hold, and CPU starvation does not explain all of it
+	RunInconclusive Outcome = "inconclusive" // something did not hold, and CPU starvation explains all of it
+)
+
+// decide sets the outcome by what is failing. steps are the failed expectations and actions of it.
+func (out *Verdict) decide(steps []Failing) {
+	failed := len(out.Problems) > len(steps) || slices.ContainsFunc(out.Invariants, func(r Result) bool { return r.Status == Failed && len(r.Violations) == 0 })
+	var explained []string
+	for _, f := range out.Failing {
+		switch {
+		case f.layer == layerNothing && len(steps) > 0: // the scenario did not get that far
+		case f.starved == "":
+			failed = true
+		default:
+			explained = append(explained, fmt.Sprintf("%s at +%s: %s", f.ID, text.Short(f.Offset), f.starved))
+		}
+	}
+	switch {
+	case failed:
+		out.Outcome = RunFailed
+	case len(explained) > 0:
+		out.Outcome, out.Inconclusive = RunInconclusive, explained
+	default:
+		out.Outcome, out.OK = RunPassed, true
+	}
 }

@@ -79,11 +79,8 @@ func (v *Facts) discovered(node string, linked span.Set) span.Set {
 // readAggregator reads when an aggregator ran, had a path to an API server, and had taken (back) its place after anything on that path changed.
 func (v *Facts) readAggregator() {
 	ran := span.Set{v.Judged}
-	if replicas := v.OfRole(history.RoleAggregator); len(replicas) > 0 {
-		ran = nil
-		for _, p := range replicas {
-			ran = ran.Union(v.While(p, Up))
-		}
+	if len(v.OfRole(history.RoleAggregator)) > 0 {
+		ran = v.some(history.RoleAggregator, func(p Process) span.Set { return v.While(p, Up) })
 	}
 	path := v.anyAPIServer().Intersect(v.balancerFine()).Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleAggregator }))
 	path = path.Intersect(v.Prompt(history.RoleLoadBalancer, history.RoleAPIServer)).Intersect(v.refused(history.RoleAggregator, "", "").Complement(v.Judged))

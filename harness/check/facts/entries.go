@@ -2,6 +2,7 @@ package facts
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -94,14 +95,8 @@ func ParseInstant(text string) (at time.Time, precision time.Duration, ok bool) 
 		return time.Time{}, 0, false
 	}
 	precision = time.Second
-	for i := range text {
-		if text[i] != '.' {
-			continue
-		}
-		for _, digit := range text[i+1:] {
-			if digit < '0' || digit > '9' {
-				break
-			}
+	if _, fraction, ok := strings.Cut(text, "."); ok {
+		for range len(fraction) - len(strings.TrimLeft(fraction, "0123456789")) {
 			precision /= 10
 		}
 	}

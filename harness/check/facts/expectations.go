@@ -97,20 +97,12 @@ type grace struct{ mayEnd, mustEnd time.Time }
 // awaiting has what may have begun a grace.
 type awaiting struct {
 	v        *Facts
-	gone     map[string][]time.Time // when reports vanished, by node
-	restarts []time.Time            // an aggregator started, and forgot what it had seen
-	blank    []time.Time            // … while its rollups did not stand on the CR
+	restarts []time.Time // an aggregator started, and forgot what it had seen
+	blank    []time.Time // … while its rollups did not stand on the CR
 }
 
 func newAwaiting(v *Facts) *awaiting {
-	a := &awaiting{v: v, gone: map[string][]time.Time{}}
-	for node, states := range v.Reports {
-		for _, s := range states {
-			if s.Value == nil {
-				a.gone[node] = append(a.gone[node], s.From)
-			}
-		}
-	}
+	a := &awaiting{v: v}
 	standing := span.Where(v.Rollup(contract.ConditionDegraded), present)
 	for _, p := range v.OfRole(history.RoleAggregator) {
 		for _, s := range v.Processes[p] {
@@ -135,8 +127,12 @@ func (a *awaiting) graces(t time.Time, x Expectation, reports map[string]*Report
 			continue
 		}
 		// What surely began it, and what may have: an aggregator that restarted knows the node's creation only.
-		vanished := lastIn(a.gone[name], time.Time{}, t, time.Time{})
-		seen := span.Latest(beginOf(a.v.NodeExpected(name), t), beginOf(a.v.KMSActive(), t), vanished)
+		seen := span.Latest(beginOf(a.v.NodeExpected(name), t), beginOf(a.v.KMSActive(), t))
+		for _, s := range a.v.Reports[name] {
+			if s.Value == nil && !s.From.After(t) { // it vanished
+				seen = span.Latest(seen, s.From)
+			}
+		}
 		early := seen
 		for _, r := range a.restarts {
 			if !r.After(t) && !r.Before(seen) {

@@ -75,16 +75,12 @@ type State[T any] struct {
 // All has the facts of kube-apiserver, and then those of each aggregated API server, as if each were alone.
 func All(events []history.Event) []*Facts {
 	all := []*Facts{New(history.About(events, ""))}
-	for n := range events {
-		if events[n].Kind != history.KindRun {
-			continue
-		}
-		for _, x := range events[n].Run.APIServers {
+	if run := history.MetadataOf(events); run != nil {
+		for _, x := range run.APIServers {
 			v := New(history.About(events, x.Name))
 			v.APIServer = x.Name
 			all = append(all, v)
 		}
-		break
 	}
 	return all
 }

@@ -160,56 +160,44 @@ func (v *Facts) WatchesLate() span.Set {
 // apiServerFine is when the API server of node could serve a write. Where etcd has a member on every node, an API server uses that of
 // its own; whether enough of the others are there for a write shows in the link to it (harness/record/canary).
 func (v *Facts) apiServerFine(node string) span.Set {
-	fine := v.UpOrUnmentioned(Process{Role: history.RoleAPIServer, Node: node})
-	for _, etcd := range v.OfRole(history.RoleEtcd) {
-		if etcd.Node == "" || etcd.Node == node || node == "" {
-			fine = fine.Intersect(v.While(etcd, Up))
+	etcd := v.every(history.RoleEtcd, func(p Process) span.Set {
+		if p.Node == "" || p.Node == node || node == "" {
+			return v.While(p, Up)
 		}
-	}
-	return fine.Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleAPIServer && l.on(node) }))
+		return span.Set{v.Judged}
+	})
+	links := v.LinksFine(func(l Link) bool { return l.From == history.RoleAPIServer && l.on(node) })
+	return v.UpOrUnmentioned(Process{Role: history.RoleAPIServer, Node: node}).Intersect(etcd).Intersect(links)
 }
 
 // ServiceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not known.
 func (v *Facts) ServiceFine() span.Set {
-	fine := v.balancerFine().Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleLoadBalancer }))
-	for _, p := range v.OfRole(history.RoleAPIServer) {
-		fine = fine.Intersect(v.apiServerFine(p.Node))
-	}
-	return fine
+	links := v.LinksFine(func(l Link) bool { return l.From == history.RoleLoadBalancer })
+	return v.balancerFine().Intersect(links).Intersect(v.every(history.RoleAPIServer, func(p Process) span.Set { return v.apiServerFine(p.Node) }))
 }
 
 func (v *Facts) balancerFine() span.Set {
-	fine := span.Set{v.Judged}
-	for _, p := range v.OfRole(history.RoleLoadBalancer) {
-		fine = fine.Intersect(v.While(p, Up))
-	}
-	return fine
+	return v.every(history.RoleLoadBalancer, func(p Process) span.Set { return v.While(p, Up) })
 }
 
 // anyAPIServer is when at least one API server could be reached through the load balancer.
 func (v *Facts) anyAPIServer() span.Set {
-	servers := v.OfRole(history.RoleAPIServer)
-	if len(servers) == 0 {
+	if len(v.OfRole(history.RoleAPIServer)) == 0 {
 		return v.apiServerFine("")
 	}
-	var some span.Set
-	for _, p := range servers {
-		some = some.Union(v.apiServerFine(p.Node).Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleLoadBalancer && l.on(p.Node) })))
-	}
-	return some
+	return v.some(history.RoleAPIServer, func(p Process) span.Set {
+		return v.apiServerFine(p.Node).Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleLoadBalancer && l.on(p.Node) }))
+	})
 }
 
 // failedOver is when a client that knows the API servers reached one of them. Each that is gone or stands still costs it a write, and the
 // next one goes to another. One that runs and cannot serve it does not: why an answer is none, or an error, a client cannot know.
 func (v *Facts) failedOver() span.Set {
 	t := v.Run.Timing
-	some, each := span.Set(nil), span.Set{v.Judged}
-	for _, p := range v.OfRole(history.RoleAPIServer) {
-		fine := v.apiServerFine(p.Node)
-		some = some.Union(fine)
-		each = each.Intersect(fine.Union(v.While(p, Down, Starting, Paused).Settled(t.Interval + t.Jitter + t.WriteTimeout)))
-	}
-	return some.Intersect(each)
+	fine := func(p Process) span.Set { return v.apiServerFine(p.Node) }
+	return v.some(history.RoleAPIServer, fine).Intersect(v.every(history.RoleAPIServer, func(p Process) span.Set {
+		return fine(p).Union(v.While(p, Down, Starting, Paused).Settled(t.Interval + t.Jitter + t.WriteTimeout))
+	}))
 }
 
 // writeCrossings of a link lie in a write, at most: a handshake, a request that reads, and the write.

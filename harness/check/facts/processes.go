@@ -176,6 +176,22 @@ func (v *Facts) OfRole(role string) (out []Process) {
 	return out
 }
 
+// every is when something held of each process of a role, and some when it held of one at least.
+func (v *Facts) every(role string, held func(Process) span.Set) span.Set {
+	out := span.Set{v.Judged}
+	for _, p := range v.OfRole(role) {
+		out = out.Intersect(held(p))
+	}
+	return out
+}
+
+func (v *Facts) some(role string, held func(Process) span.Set) (out span.Set) {
+	for _, p := range v.OfRole(role) {
+		out = out.Union(held(p))
+	}
+	return out
+}
+
 // Encryptor is the role of the API server whose encryption configuration the history is about. In the history of an aggregated API server this is that server,
 // although its reporters write to a kube-apiserver.
 func (v *Facts) Encryptor() string {

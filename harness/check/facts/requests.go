@@ -26,7 +26,8 @@ type Request struct {
 	Relayed  bool      // it was sent by an aggregator
 	OnCR     bool
 	Write    bool
-	Body     Body // of a write of the system under test
+	Body     Body    // of a write of the system under test
+	Entries  []Entry // of Body, about Node
 }
 
 // Body is what an apply says.
@@ -58,6 +59,7 @@ func (v *Facts) readRequests() {
 		}
 		if r.Write && r.UnderTest() {
 			r.Body = readBody(r.Request.Body)
+			r.Entries = r.Body.entries(r.Node)
 		}
 		if r.Write && r.Succeeded() && r.ResourceVersion != "" && v.madeBy[r.ResourceVersion] == nil && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name)) {
 			v.madeBy[r.ResourceVersion] = r // a later one with this version changed nothing
@@ -158,8 +160,8 @@ func (b *Body) readStatus(object json.RawMessage, path string) {
 	}
 }
 
-// Entries is what the body says about node.
-func (b Body) Entries(node string) []Entry {
+// entries is what the body says about node.
+func (b Body) entries(node string) []Entry {
 	var message, typed []Entry
 	for _, c := range b.Conditions {
 		if c.Type == contract.ConditionType(node) {
@@ -244,7 +246,7 @@ type Write struct {
 }
 
 func writeOf(r *Request) Write {
-	return Write{span.New(r.Received, r.At), r.Seq, r.Body.Entries(r.Node)}
+	return Write{span.New(r.Received, r.At), r.Seq, r.Entries}
 }
 
 // Writes is the successful writes of node's reporter, from the audit log; where there is none, from what changed

@@ -27,9 +27,9 @@ func (r Rollups) equal(o Rollups) bool {
 type scene struct {
 	now      time.Time
 	interval time.Duration
-	expected map[string]bool // nodes
-	reports  map[string]*Report
-	overdue  map[string]bool // expected nodes without a report whose grace is over
+	Expectation
+	reports map[string]*Report
+	overdue func(node string) bool // of an expected node without a report: its grace is over
 }
 
 // reading settles what the contract leaves open. A rollup is right if it is right under one reading.
@@ -47,12 +47,8 @@ func (s scene) skewed(at time.Time) bool { return at.Sub(s.now) > s.interval }
 
 // sound: the whole report can be believed.
 func (s scene) sound(r *Report) bool {
-	for _, e := range r.Entries {
-		if !s.fresh(e.Checked) {
-			return false
-		}
-	}
-	return r.Problem == "" && len(r.Entries) > 0
+	doubtful := func(e Entry) bool { return !s.fresh(e.Checked) }
+	return r.Problem == "" && len(r.Entries) > 0 && !slices.ContainsFunc(r.Entries, doubtful)
 }
 
 // table is the contract's table applied to the scene (contract, "The aggregator").
@@ -68,19 +64,20 @@ func (s scene) degraded(how reading) (Value, []string) {
 	affected := map[string][]string{}
 	add := func(reason, who string) { affected[reason] = append(affected[reason], who) }
 	for node, r := range s.reports {
-		if s.expected[node] || how.strangers {
-			for _, e := range r.Entries {
-				switch {
-				case !s.fresh(e.Checked):
-				case e.Status == contract.StatusUnhealthy:
-					add(contract.ReasonPluginUnhealthy, node+"/"+e.KeyID)
-				case e.Status == contract.StatusError:
-					add(contract.ReasonPluginUnreachable, node+"/"+e.KeyID)
-				}
+		if !s.expects(node) && !how.strangers {
+			continue
+		}
+		for _, e := range r.Entries {
+			switch {
+			case !s.fresh(e.Checked):
+			case e.Status == contract.StatusUnhealthy:
+				add(contract.ReasonPluginUnhealthy, node+"/"+e.KeyID)
+			case e.Status == contract.StatusError:
+				add(contract.ReasonPluginUnreachable, node+"/"+e.KeyID)
 			}
 		}
 	}
-	for node := range s.expected {
+	for node := range s.Nodes {
 		if reason := s.silence(node); reason != "" {
 			add(reason, node)
 		}
@@ -112,7 +109,7 @@ func tableRows() []Value {
 func (s scene) silence(node string) string {
 	r := s.reports[node]
 	switch {
-	case r == nil && s.overdue[node]:
+	case r == nil && s.overdue(node):
 		return contract.ReasonReportMissing
 	case r == nil:
 		return contract.ReasonAwaitingFirstReport
@@ -135,18 +132,12 @@ func (s scene) silence(node string) string {
 
 func (s scene) available() Value {
 	unknown := false
-	for node := range s.expected {
-		r := s.reports[node]
-		if r == nil {
-			unknown = unknown || s.overdue[node]
-			continue
+	for node := range s.Nodes {
+		if r := s.reports[node]; r != nil && len(r.Entries) > 0 && s.fresh(r.Entries[0].Checked) && r.Entries[0].Status != contract.StatusHealthy {
+			return Value{"False", contract.ReasonNoUsableWriteKey}
 		}
-		if len(r.Entries) > 0 {
-			if write := r.Entries[0]; s.fresh(write.Checked) && write.Status != contract.StatusHealthy {
-				return Value{"False", contract.ReasonNoUsableWriteKey}
-			}
-		}
-		unknown = unknown || !s.sound(r)
+		reason := s.silence(node)
+		unknown = unknown || reason != "" && reason != contract.ReasonAwaitingFirstReport
 	}
 	if unknown {
 		return Value{"Unknown", contract.ReasonWriteKeyUnknown}
@@ -157,7 +148,7 @@ func (s scene) available() Value {
 func (s scene) progressing(how reading) Value {
 	keks, keys := map[string]map[string]bool{}, map[string]bool{}
 	for node, r := range s.reports {
-		if !s.expected[node] && !how.strangers {
+		if !s.expects(node) && !how.strangers {
 			continue
 		}
 		for _, e := range r.Entries {
@@ -190,7 +181,7 @@ func (s scene) progressing(how reading) Value {
 // converged: every expected node freshly reports the same healthy kekID for the same write key.
 func (s scene) converged(how reading) bool {
 	var first Entry
-	for node := range s.expected {
+	for node := range s.Nodes {
 		r := s.reports[node]
 		if r == nil || len(r.Entries) == 0 || r.Problem != "" {
 			return false

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -37,7 +36,6 @@ func (v *Facts) readTruths() {
 		v.Truths = append(v.Truths, t)
 	}
 	awaiting := newAwaiting(v)
-	var last settled
 	for _, epoch := range pieces(v.epochs()) {
 		x, known := v.ExpectedAt(epoch.From)
 		s := v.CRAt(epoch.From)
@@ -48,13 +46,13 @@ func (v *Facts) readTruths() {
 		graces := awaiting.graces(epoch.From, x, s.Reports)
 		for _, part := range v.thresholds(epoch, s.Reports, graces) {
 			middle := part.From.Add(part.Length() / 2)
-			allowed := last.allowed(v, middle, x, s.Reports, graces)
+			allowed := v.allowedAt(middle, x, s.Reports, graces)
 			if part.From.Before(x.sure) {
 				allowed = v.orAsBefore(x, middle, allowed, awaiting, s.Reports)
 			}
 			add(Truth{Span: part, Allowed: allowed})
 		}
-		v.overtake(epoch.To, x, s.Reports, graces, &last)
+		v.overtake(epoch.To, x, s.Reports, graces)
 	}
 }
 
@@ -72,10 +70,10 @@ func (v *Facts) orAsBefore(x Expectation, now time.Time, allowed []Rollups, a *a
 
 // overtake adds what an aggregator says that read these reports before they changed at to, and its clock within its latency after: an entry may be
 // stale by then, or a grace over.
-func (v *Facts) overtake(to time.Time, x Expectation, reports map[string]*Report, graces map[string]grace, last *settled) {
+func (v *Facts) overtake(to time.Time, x Expectation, reports map[string]*Report, graces map[string]grace) {
 	until := to.Add(v.Latency())
 	for _, part := range v.thresholds(span.New(to, until), reports, graces) {
-		allowed := last.allowed(v, part.From.Add(part.Length()/2), x, reports, graces)
+		allowed := v.allowedAt(part.From.Add(part.Length()/2), x, reports, graces)
 		if now := v.Truths[len(v.Truths)-1].Allowed; !slices.EqualFunc(now, allowed, Rollups.equal) {
 			v.Overtaken = append(v.Overtaken, Truth{Span: span.New(part.From, until).Grow(v.Tolerance(), 0), Allowed: allowed})
 		}
@@ -129,63 +127,19 @@ func (v *Facts) thresholds(epoch span.Span, reports map[string]*Report, graces m
 	return pieces(slices.DeleteFunc(cuts, func(t time.Time) bool { return t.Before(epoch.From) || t.After(epoch.To) }))
 }
 
-// settled remembers the table of a scene in which every expected node has a report, no other has, and all of them are sound: then the
-// table depends on what the reports say, and not on when they say it. Most of a history is such a scene over and over.
-type settled struct {
-	reports map[string]*Report
-	rollups []Rollups
-}
-
-func (s *settled) allowed(v *Facts, now time.Time, x Expectation, reports map[string]*Report, graces map[string]grace) []Rollups {
-	if !isSettled(scene{now: now, interval: v.Interval()}, x, reports, graces) {
-		return v.allowedAt(now, x, reports, graces)
-	}
-	if s.reports == nil || !sayTheSame(s.reports, reports) {
-		s.reports, s.rollups = reports, v.allowedAt(now, x, reports, graces)
-	}
-	return s.rollups
-}
-
-func isSettled(s scene, x Expectation, reports map[string]*Report, graces map[string]grace) bool {
-	if len(graces) > 0 || len(reports) != len(x.Nodes) {
-		return false
-	}
-	for n := range x.Nodes {
-		if r := reports[n]; r == nil || !s.sound(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// sayTheSame reports whether sound reports of the same nodes differ at most in their times and details.
-func sayTheSame(a, b map[string]*Report) bool {
-	same := func(x, y Entry) bool { return x.KeyID == y.KeyID && x.Status == y.Status && x.KEKID == y.KEKID }
-	return maps.EqualFunc(a, b, func(r, o *Report) bool { return slices.EqualFunc(r.Entries, o.Entries, same) })
-}
-
 // allowedAt is the table under every reading that makes a difference now.
 func (v *Facts) allowedAt(now time.Time, x Expectation, reports map[string]*Report, graces map[string]grace) []Rollups {
-	s := scene{now: now, interval: v.Interval(), expected: map[string]bool{}, reports: reports, overdue: map[string]bool{}}
-	for n := range x.Nodes {
-		s.expected[n] = true
-	}
-	may := map[string]bool{}
-	for n, g := range graces {
-		s.overdue[n] = now.After(g.mustEnd)
-		may[n] = now.After(g.mayEnd)
-	}
+	s := scene{now: now, interval: v.Interval(), Expectation: x, reports: reports, overdue: func(n string) bool { return now.After(graces[n].mustEnd) }}
+	early := s
+	early.overdue = func(n string) bool { return now.After(graces[n].mayEnd) }
 	strangers, unsound := false, false
 	for n, r := range reports {
-		strangers = strangers || !s.expected[n]
+		strangers = strangers || !s.expects(n)
 		unsound = unsound || !s.sound(r)
 	}
 	var out []Rollups
 	for _, how := range readings(strangers, unsound) {
-		out = addRollups(out, s.table(how))
-		late := s
-		late.overdue = may
-		out = addRollups(out, late.table(how))
+		out = addRollups(addRollups(out, s.table(how)), early.table(how))
 	}
 	return out
 }
@@ -197,20 +151,13 @@ func addRollups(list []Rollups, r Rollups) []Rollups {
 	return append(list, r)
 }
 
-func readings(strangers, unsound bool) []reading {
-	out := []reading{{}}
-	vary := func(set func(*reading)) {
-		for _, r := range slices.Clone(out) {
-			set(&r)
-			out = append(out, r)
+// readings are all that differ in what makes a difference now.
+func readings(strangers, unsound bool) (out []reading) {
+	for n := range 8 {
+		how := reading{strangers: n&1 != 0, staleKeys: n&2 != 0, perReport: n&4 != 0}
+		if (strangers || !how.strangers) && (unsound || !how.staleKeys && !how.perReport) {
+			out = append(out, how)
 		}
-	}
-	if strangers {
-		vary(func(r *reading) { r.strangers = true })
-	}
-	if unsound {
-		vary(func(r *reading) { r.staleKeys = true })
-		vary(func(r *reading) { r.perReport = true })
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, s
 		for n, r := range tried[i : i+sustained] {
 			silent = silent || tried[i+n+1].Received.Sub(r.Received) > t.CadenceMax()+v.Tolerance()
 			took := t.ProbeTimeout + t.WriteTimeout
-			if probed := v.ProbedAt(node, r.Body.Entries(node)); !probed.IsZero() && probed.Before(r.At) {
+			if probed := v.ProbedAt(node, r.Entries); !probed.IsZero() && probed.Before(r.At) {
 				took = min(took, r.At.Sub(probed))
 			}
 			most += took
@@ -162,4 +162,86 @@ func judgeTries(v *facts.Facts, f *Finding, node string) {
 	for _, run := range v.ReporterRuns(node) {
 		judgeFast(v, f, node, tries, "tries to write", ruleTries, able.Clip(run))
 	}
+}
+
+// Where the ticks of a reporter can be told from its writes, so many gaps in a row that differ by no more than this part of the jitter
+// were not drawn: of even draws over twice the jitter not one sequence in 10^13 is like that.
+const (
+	lockstepGaps = 12
+	lockstepPart = 10
+)
+
+// judgeLockstep: the jitter is there so that reporters which were started together do not write together for ever after.
+func judgeLockstep(v *facts.Facts, f *Finding, node string) {
+	jitter := v.Run.Timing.Jitter
+	if jitter <= 0 {
+		return
+	}
+	writes, able := v.Writes(node), v.ReporterAble(node)
+	for _, run := range v.ReporterRuns(node) {
+		var gaps []time.Duration
+		for i := 1; i < len(writes); i++ {
+			a, b := writes[i-1], writes[i]
+			if !run.Contains(a.From) || !run.Contains(b.From) || !able.Covers(span.New(a.From, b.From)) || !waited(v, a, b) {
+				gaps = nil
+				continue
+			}
+			if gaps = append(gaps, b.From.Sub(a.From)); len(gaps) < lockstepGaps {
+				continue
+			}
+			last := gaps[len(gaps)-lockstepGaps:]
+			f.Judged++
+			if spread := slices.Max(last) - slices.Min(last); spread <= jitter/lockstepPart {
+				f.Violate(Violation{Rule: ruleLockstep, At: b.From, Since: writes[i-lockstepGaps].From, Seq: b.Seq, Node: node,
+					Seen:    fmt.Sprintf("the last %d writes of %s follow each other at intervals that differ by %s", lockstepGaps, node, spread),
+					Allowed: "ticks that are moved by up to " + text.Short(jitter) + " each, so that reporters which were started together do not go on writing together"})
+				gaps = nil
+			}
+		}
+	}
+}
+
+// waited: between two writes the reporter waited for its tick. One that is kept busy by slow plugins and slow writes begins the next
+// tick as soon as it can, and shows no jitter although it has one.
+func waited(v *facts.Facts, a, b facts.Write) bool {
+	return b.From.Sub(a.To) > v.Run.Timing.ProbeTimeout && b.From.Sub(a.From) <= v.Interval()+v.Run.Timing.Jitter+v.Tolerance()
+}
+
+// longRound describes what made a round of probes take too long, where the journals of the node's plugins show it: a Status call that went on after its
+// deadline, or calls that were made in turn and not concurrently. It is empty otherwise.
+func longRound(v *facts.Facts, node string, gap span.Span) string {
+	deadline, tolerance := v.Run.Timing.ProbeTimeout, v.Tolerance()
+	var calls []*history.Call
+	for _, t := range v.Plugins {
+		for _, p := range t.Probes {
+			if t.Node == node && !span.New(p.Began, p.Ended).Clip(gap).Empty() {
+				calls = append(calls, p.Call)
+			}
+		}
+	}
+	slices.SortStableFunc(calls, func(a, b *history.Call) int { return a.Began.Compare(b.Began) })
+	// beganIn reports whether another call of the same plugin began: the reporter's, where c is that of an API server.
+	beganIn := func(keyID string, c *history.Call, from, to time.Time) bool {
+		return slices.ContainsFunc(calls, func(o *history.Call) bool {
+			return o != c && o.KeyID == keyID && !o.Began.Before(from) && o.Began.Before(to)
+		})
+	}
+	inTurn := ""
+	for _, c := range calls {
+		took := c.Ended.Sub(c.Began)
+		if took > deadline+deadline/10+tolerance && !beganIn(c.KeyID, c, c.Began, c.Ended) {
+			return ": its Status call of plugin " + c.KeyID + " went on for " + text.Short(took) + ", and the deadline of each is " + text.Short(deadline)
+		}
+		soon := c.Ended.Add(deadline/10 + tolerance)
+		if inTurn != "" || took < deadline/2 || beganIn(c.KeyID, c, c.Ended, soon) {
+			continue
+		}
+		next := slices.IndexFunc(calls, func(o *history.Call) bool {
+			return o.KeyID != c.KeyID && !o.Began.Before(c.Ended) && o.Began.Before(soon) && !beganIn(o.KeyID, o, c.Began.Add(-tolerance), c.Ended)
+		})
+		if next >= 0 {
+			inTurn = ": it calls Status of its plugins in turn and not concurrently, plugin " + calls[next].KeyID + " when the call of plugin " + c.KeyID + " has ended"
+		}
+	}
+	return inTurn
 }

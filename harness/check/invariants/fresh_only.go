@@ -105,8 +105,7 @@ func (l *lateWrites) explains(w facts.Write, probed time.Time) bool {
 // the same results.
 func (l *lateWrites) amongGivenUp(w facts.Write) bool {
 	return slices.ContainsFunc(l.TriedWrites(l.node), func(r *facts.Request) bool {
-		entries := r.Body.Entries(l.node)
-		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance() && len(entries) > 0 && !slices.Equal(entries, w.Entries)
+		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance() && len(r.Entries) > 0 && !slices.Equal(r.Entries, w.Entries)
 	})
 }
 
