@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check/facts"
-	"github.com/kmsharness/kmsharness/harness/check/invariants"
 	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -58,7 +57,7 @@ func TestExposure(t *testing.T) {
 	act(30, "start", "process reporter/cp-1", nil)
 	act(40, "rotate", "", nil)
 	act(100, "link", "link aggregator to load-balancer", map[string]any{"mode": "cut"}) // never ended but by healing
-	x := newExposure(v)
+	windows := v.FaultWindows()
 	for _, c := range []struct {
 		from, to float64
 		want     []string
@@ -73,7 +72,7 @@ func TestExposure(t *testing.T) {
 		{504, 504, []string{"link aggregator-load-balancer cut", "reporter kill"}},
 		{506, 507, nil},
 	} {
-		got := x.count([]invariants.Stretch{{From: at(c.from).UnixNano(), To: at(c.to).UnixNano()}})
+		got := countDuring(windows, []span.Span{span.New(at(c.from), at(c.to))})
 		if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, c.want) {
 			t.Errorf("%v to %v: %v, expected %v", c.from, c.to, names, c.want)
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -17,6 +18,8 @@ const maxPrinted = 5
 // maxLineChars bounds one line of Print.
 const maxLineChars = 8192
 
+const unnamed = "(unnamed)"
+
 // Print writes a verdict for people: a line for every invariant, then each violation with what was seen, what was
 // allowed, when, and how to run it again. The output is bounded whatever the history holds.
 func Print(w io.Writer, v Verdict) error {
@@ -25,14 +28,14 @@ func Print(w io.Writer, v Verdict) error {
 	if v.Outcome != RunPassed {
 		word = strings.ToUpper(word)
 	}
-	backend := orUnnamed(v.Backend)
+	backend := cmp.Or(v.Backend, unnamed)
 	if v.Plugin != "" {
 		backend += " with plugin " + text.Quoted(v.Plugin)
 	}
 	if v.Operator != "" {
 		backend += " with operator " + text.Quoted(v.Operator)
 	}
-	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", orUnnamed(v.Scenario), backend, word,
+	fmt.Fprintf(&b, "%s on %s: %s (%d events in %s, %d actions, %d expectations)\n\n", cmp.Or(v.Scenario, unnamed), backend, word,
 		v.Events, text.Short(v.Duration), v.Actions, v.Expectations.Judged)
 	printTable(&b, v)
 	fmt.Fprintf(&b, "\ndetection: %s\nrecovery:  %s\n", v.Detection, v.Recovery)
@@ -137,11 +140,4 @@ func printContainers(b *strings.Builder, v Verdict) {
 	if more := v.ContainerChanges - len(v.Containers); more > 0 {
 		fmt.Fprintf(b, "  and %d more in the history\n", more)
 	}
-}
-
-func orUnnamed(s string) string {
-	if s == "" {
-		return "(unnamed)"
-	}
-	return s
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/invariants"
+	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -101,7 +102,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	for _, x := range v.Run.Excused {
 		excuses[x.Invariant] = x.Reason
 	}
-	faults := newExposure(v)
+	faults := v.FaultWindows()
 	for _, i := range append(Invariants(), own...) {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
@@ -136,7 +137,7 @@ func find(all []*facts.Facts, i Invariant) Finding {
 	return f
 }
 
-func result(v *facts.Facts, i Invariant, f Finding, faults exposure, reason string, excused bool) Result {
+func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, reason string, excused bool) Result {
 	for n := range f.Violations {
 		f.Violations[n].House = i.House(f.Violations[n].Rule)
 	}
@@ -144,7 +145,7 @@ func result(v *facts.Facts, i Invariant, f Finding, faults exposure, reason stri
 	if v.Run.SourceOnly {
 		house = f.TakeHouse()
 	}
-	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: faults.count(f.When), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
+	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: countDuring(faults, f.When), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
@@ -251,4 +252,20 @@ func (out *Verdict) decide(steps []Failing) {
 	default:
 		out.Outcome, out.OK = RunPassed, true
 	}
+}
+
+// countDuring is how many of what was judged was judged under a fault of each kind.
+func countDuring(windows map[string]span.Set, judged []span.Span) map[string]int {
+	out := map[string]int{}
+	for kind, window := range windows {
+		for _, s := range judged {
+			if window.Overlaps(span.New(s.From, span.Latest(s.From, s.To).Add(1))) {
+				out[kind]++
+			}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
 }

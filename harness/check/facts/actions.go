@@ -99,12 +99,14 @@ const aftermath = time.Minute
 // AskedToEnd reports whether an action may have ended something on a node: one that ends things, there or at a place that it does not name, and not long
 // ago.
 func (v *Facts) AskedToEnd(node string, at time.Time) bool {
+	return v.lasting(at, aftermath, func(a Action) bool { return a.ends() && v.Concerns(a, node) })
+}
+
+// lasting reports whether an action that ok accepts was under way, or had been until a while before.
+func (v *Facts) lasting(at time.Time, before time.Duration, ok func(Action) bool) bool {
 	return slices.ContainsFunc(v.Actions, func(a Action) bool {
-		until := a.To.Add(aftermath)
-		if !a.Done && !a.Failed {
-			until = v.Judged.To
-		}
-		return a.ends() && !at.Before(a.From) && !at.After(until) && v.Concerns(a, node)
+		over := (a.Done || a.Failed) && at.After(a.To.Add(before))
+		return !at.Before(a.From) && !over && ok(a)
 	})
 }
 
@@ -146,20 +148,11 @@ func (v *Facts) readNodeNames() {
 
 // UnderWay reports whether an action of a verb was under way, or had just been.
 func (v *Facts) UnderWay(verb string, at time.Time) bool {
-	return slices.ContainsFunc(v.Actions, func(a Action) bool { return a.Verb == verb && v.lasts(a, at) })
+	return v.lasting(at, v.Tolerance(), func(a Action) bool { return a.Verb == verb })
 }
 
 // Handled reports whether the scenario ended processes or nodes meanwhile.
-func (v *Facts) Handled(at time.Time) bool {
-	return slices.ContainsFunc(v.Actions, func(a Action) bool { return a.ends() && v.lasts(a, at) })
-}
-
-func (v *Facts) lasts(a Action, at time.Time) bool {
-	if !a.Done && !a.Failed {
-		return !at.Before(a.From) // it never ended
-	}
-	return !at.Before(a.From) && !at.After(a.To.Add(v.Tolerance()))
-}
+func (v *Facts) Handled(at time.Time) bool { return v.lasting(at, v.Tolerance(), Action.ends) }
 
 // End is a pause of a program under test, or an end that was requested. It is forged if nothing of the harness's own is behind it: a program that can write
 // the journal of its supervisor would excuse itself by it. No other fact takes forged ones into account.

@@ -74,10 +74,9 @@ func (v *Facts) WrongForm() string {
 			found(len(r.Body.Conditions) > 0, len(r.Body.Typed) > 0)
 		}
 	}
-	for right, wrong := range map[string]string{history.FormConditions: history.FormHealthReports, history.FormHealthReports: history.FormConditions} {
-		if v.Run.Contract == right && forms[wrong] && !forms[right] {
-			return wrong
-		}
+	other := map[string]string{history.FormConditions: history.FormHealthReports, history.FormHealthReports: history.FormConditions}[v.Run.Contract]
+	if forms[other] && !forms[v.Run.Contract] {
+		return other
 	}
 	return ""
 }

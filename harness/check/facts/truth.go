@@ -169,8 +169,8 @@ func (v *Facts) Fresh(now, checked time.Time) bool {
 
 // Unexplained is the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
 // plus tolerance accepts it.
-func (v *Facts) Unexplained(s span.Span, judged span.Set, accepts func(Truth) bool) span.Set {
-	explained := span.Where(v.TruthsNear(s), func(t Truth) bool { return t.Open || accepts(t) })
+func (v *Facts) Unexplained(s span.Span, judged span.Set, accepts func(Rollups) bool) span.Set {
+	explained := span.Where(v.TruthsNear(s), func(t Truth) bool { return t.Open || t.Allows(accepts) })
 	return judged.Clip(s).Intersect(explained.Complement(s))
 }
 

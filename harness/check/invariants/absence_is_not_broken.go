@@ -32,7 +32,7 @@ func judgeAbsence(v *facts.Facts) (f Finding) {
 		}
 		f.judgedThrough(judged)
 		status := func(r facts.Rollups) bool { return r.Degraded.Status == s.Value.Status }
-		for _, wrong := range v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(status) }) {
+		for _, wrong := range v.Unexplained(s.Span, judged, status) {
 			f.Violate(Violation{Rule: map[string]string{"True": ruleBroken}[s.Value.Status], At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", while an expected node had no report",
 				Allowed: allowedAt(v, wrong.From, func(r facts.Rollups) string { return r.Degraded.String() })})
 		}

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -28,44 +27,45 @@ func accepted() Invariant {
 
 // judgeAccepted makes one violation of all refusals of one writer for one cause.
 func judgeAccepted(v *facts.Facts) (f Finding) {
-	type group struct {
-		first  *facts.Request
-		last   time.Time
-		writes int
-		texts  []string // the first that differ
-	}
-	var order []string
-	groups := map[string]*group{}
+	var refused []*facts.Request
 	for _, r := range v.Requests {
 		if !r.Write || !r.UnderTest() || r.Code == 0 {
 			continue
 		}
 		f.JudgedAt(r.Received, r.At)
-		if !invalid(r) || v.WithoutField() && r.Undeclared() {
-			continue
-		}
-		key := r.User + " " + r.Resource + " " + ruleOfRefusal(r)
-		if groups[key] == nil {
-			groups[key] = &group{first: r}
-			order = append(order, key)
-		}
-		g := groups[key]
-		g.last = r.At
-		g.writes++
-		if answer := refusal(r); len(g.texts) < maxTexts && !slices.Contains(g.texts, answer) {
-			g.texts = append(g.texts, answer)
+		if invalid(r) && !(v.WithoutField() && r.Undeclared()) {
+			refused = append(refused, r)
 		}
 	}
-	for _, key := range order {
-		g := groups[key]
-		seen := fmt.Sprintf("%d writes of %s were refused for this", g.writes, writer(g.first))
-		if g.writes == 1 {
-			seen = "a write of " + writer(g.first) + " was refused"
+	for _, all := range grouped(refused, func(r *facts.Request) string { return r.User + " " + r.Resource + " " + ruleOfRefusal(r) }) {
+		first, seen := all[0], "a write of "+writer(all[0])+" was refused"
+		if len(all) > 1 {
+			seen = fmt.Sprintf("%d writes of %s were refused for this", len(all), writer(first))
 		}
-		f.Violate(Violation{At: g.first.At, From: g.first.Received, To: g.last, Seq: g.first.Seq, Node: g.first.Node, Seen: seen + ": " + strings.Join(g.texts, "; or "),
+		var answers []string
+		for _, r := range all {
+			if answer := refusal(r); len(answers) < maxTexts && !slices.Contains(answers, answer) {
+				answers = append(answers, answer)
+			}
+		}
+		f.Violate(Violation{At: first.At, From: first.Received, To: all[len(all)-1].At, Seq: first.Seq, Node: first.Node, Seen: seen + ": " + strings.Join(answers, "; or "),
 			Allowed: "a write that the API server accepts"})
 	}
 	return f
+}
+
+// grouped has the requests of each key together, in the order of the first of each.
+func grouped[K comparable](all []*facts.Request, key func(*facts.Request) K) (groups [][]*facts.Request) {
+	index := map[K]int{}
+	for _, r := range all {
+		i, known := index[key(r)]
+		if !known {
+			i, groups = len(groups), append(groups, nil)
+			index[key(r)] = i
+		}
+		groups[i] = append(groups[i], r)
+	}
+	return groups
 }
 
 // invalid reports whether an API server refused a request for what it says, and would refuse it from any user. A JSON patch is refused as

@@ -31,8 +31,8 @@ func judgeConvergence(v *facts.Facts) (f Finding) {
 		}
 		converged := func(r facts.Rollups) bool { return (r.Progressing == done) == called }
 		sameStatus := func(r facts.Rollups) bool { return r.Progressing.Status == s.Value.Status }
-		status := v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(sameStatus) })
-		for _, wrong := range v.Unexplained(s.Span, judged, func(t facts.Truth) bool { return t.Allows(converged) }) {
+		status := v.Unexplained(s.Span, judged, sameStatus)
+		for _, wrong := range v.Unexplained(s.Span, judged, converged) {
 			rule := ""
 			if !status.Overlaps(wrong) { // only the reason tells converged from not converged
 				rule = ruleReasons

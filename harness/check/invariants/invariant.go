@@ -5,6 +5,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/span"
-	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
 // Invariant is one sentence that holds on every history.
@@ -92,18 +92,15 @@ type Finding struct {
 	Judged     int
 	Violations []Violation // the first maxKept in the order found
 	Count      int         // of all violations
-	When       []Stretch   // of what was judged
+	When       []span.Span // of what was judged
 	Measures   []Measure
 	Latencies  []time.Duration // from a change to when it was visible, of DETECTION and RECOVERY
 }
 
-// Stretch is a span in a third of its space, of which there are very many.
-type Stretch struct{ From, To int64 } // Unix time in nanoseconds
-
 // JudgedAt counts something that was looked at, and when it was.
 func (f *Finding) JudgedAt(from, to time.Time) {
 	f.Judged++
-	f.When = append(f.When, Stretch{from.UnixNano(), to.UnixNano()})
+	f.When = append(f.When, span.New(from, to))
 }
 
 func (f *Finding) judgedIn(s span.Span) { f.JudgedAt(s.From, s.To) }
@@ -185,5 +182,5 @@ func allowedAt(v *facts.Facts, at time.Time, show func(facts.Rollups) string) st
 		}
 	}
 	slices.Sort(all)
-	return text.OrNothing(strings.Join(slices.Compact(all), " or "))
+	return cmp.Or(strings.Join(slices.Compact(all), " or "), "nothing")
 }

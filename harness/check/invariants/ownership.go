@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"slices"
@@ -201,7 +202,7 @@ func judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
 	for _, c := range changes {
 		f.JudgedAt(new.At, new.At)
 		if !slices.ContainsFunc(writers, c.allowed) {
-			f.Violate(Violation{At: new.At, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + text.OrNothing(named(writers)), Allowed: c.want})
+			f.Violate(Violation{At: new.At, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + cmp.Or(named(writers), "nothing"), Allowed: c.want})
 		}
 	}
 }

@@ -232,9 +232,6 @@ const (
 	keptRetryAfter = 5 * time.Second
 )
 
-// kindOfRequest is what a client repeats.
-type kindOfRequest struct{ verb, resource, subresource, name, contentType string }
-
 // judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
 func judgeRestraint(v *facts.Facts, f *Finding) {
 	if len(v.Refusals) == 0 {
@@ -243,20 +240,12 @@ func judgeRestraint(v *facts.Facts, f *Finding) {
 	replicas := max(1, len(v.OfRole(history.RoleAggregator)))
 	// What an API server or a connection held back comes all at once.
 	flowing := v.ServiceFine().Intersect(v.LinksFine(func(l facts.Link) bool { return l.From == history.RoleAggregator })).Settled(time.Second + v.Tolerance())
-	byKind := map[kindOfRequest][]*facts.Request{}
-	var kinds []kindOfRequest
-	for _, r := range v.Requests {
-		if !r.ByAggregator() || r.Code < http.StatusBadRequest || r.Code == http.StatusNotFound || r.Code == http.StatusConflict {
-			continue
-		}
-		k := kindOfRequest{r.Verb, r.Resource, r.Subresource, r.Name, r.ContentType}
-		if byKind[k] == nil {
-			kinds = append(kinds, k)
-		}
-		byKind[k] = append(byKind[k], r)
-	}
-	for _, k := range kinds {
-		all := byKind[k]
+	refused := slices.DeleteFunc(slices.Clone(v.Requests), func(r *facts.Request) bool {
+		return !r.ByAggregator() || r.Code < http.StatusBadRequest || r.Code == http.StatusNotFound || r.Code == http.StatusConflict
+	})
+	for _, all := range grouped(refused, func(r *facts.Request) [5]string {
+		return [5]string{r.Verb, r.Resource, r.Subresource, r.Name, r.ContentType}
+	}) {
 		slices.SortStableFunc(all, func(a, b *facts.Request) int { return a.Received.Compare(b.Received) })
 		judgeRefused(v, f, all, flowing, replicas)
 	}

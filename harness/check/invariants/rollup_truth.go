@@ -44,7 +44,7 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 			f.judgedIn(s.Span)
 			c := s.Value
 			untrue := func(fits func(facts.Value) bool) span.Set {
-				accepts := func(t facts.Truth) bool { return kind.allows(t, c, fits) }
+				accepts := func(r facts.Rollups) bool { return c != nil && fits(kind.of(r)) && kind.named(r, c.Message) }
 				return v.Unexplained(s.Span, judged, accepts).Union(untrueWhileLate(v, s.Span, accepts))
 			}
 			for _, w := range untrue(func(x facts.Value) bool { return x.Status == c.Status && x.Reason == c.Reason }) {
@@ -67,7 +67,7 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 
 // untrueWhileLate is a rollup that was written while watches were late, and was not true then. What stands may be behind; what is written may
 // not, for an aggregator reads the API server before.
-func untrueWhileLate(v *facts.Facts, s span.Span, accepts func(facts.Truth) bool) span.Set {
+func untrueWhileLate(v *facts.Facts, s span.Span, accepts func(facts.Rollups) bool) span.Set {
 	written := span.New(s.From, s.From.Add(1))
 	judged := v.AggregatorBehind.Settled(v.Latency()).Intersect(v.Watched()).Intersect(v.KMSActive()).Intersect(v.WatchesLate()).Clip(written)
 	return v.Unexplained(written, judged, accepts)
@@ -101,12 +101,9 @@ func (k rollupKind) rule(c *history.Condition, near []facts.Truth) string {
 	return k.code
 }
 
-// allows reports whether a truth allows a condition, as far as fits compares its value.
-func (k rollupKind) allows(t facts.Truth, c *history.Condition, fits func(facts.Value) bool) bool {
-	return c != nil && t.Allows(func(r facts.Rollups) bool {
-		unnamed := func(who string) bool { return !names(c.Message, who) }
-		return fits(k.of(r)) && (k.name != contract.ConditionDegraded || !slices.ContainsFunc(r.Named, unnamed))
-	})
+// named reports whether the message of KMSPluginsDegraded names what it must.
+func (k rollupKind) named(r facts.Rollups, message string) bool {
+	return k.name != contract.ConditionDegraded || !slices.ContainsFunc(r.Named, func(who string) bool { return !names(message, who) })
 }
 
 func (k rollupKind) show(r facts.Rollups) string {

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -135,7 +136,7 @@ func judgeHeard(v *facts.Facts, f *Finding, all []facts.Health, node string) {
 			for h, s := range span.Within(all, span.Set{due}) {
 				f.judgedIn(s)
 				if r := h.Of(node); r.Status != want {
-					f.Violate(Violation{At: s.From, From: s.From.Add(-v.Latency()), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + text.OrNothing(r.Status) + " of " + node + ", although its reporter is heard and its last report says otherwise",
+					f.Violate(Violation{At: s.From, From: s.From.Add(-v.Latency()), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + cmp.Or(r.Status, "nothing") + " of " + node + ", although its reporter is heard and its last report says otherwise",
 						Allowed: want + " within " + text.Short(v.Latency()) + " after its report, and after a reconnect within " + text.Short(bound)})
 				}
 			}

@@ -14,13 +14,6 @@ const MaxShown = 200
 // Quoted is a text of others, safe to print.
 func Quoted(s string) string { return `"` + contract.SafeText(s, MaxShown) + `"` }
 
-func OrNothing(s string) string {
-	if s == "" {
-		return "nothing"
-	}
-	return s
-}
-
 func Condition(c *history.Condition) string {
 	if c == nil {
 		return "absent"
