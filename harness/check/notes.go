@@ -45,11 +45,11 @@ func death(e history.Event, watched []string) (what, node string) {
 	if p == nil || p.State != history.ProcessExited || !slices.Contains(watched, p.Role) {
 		return "", ""
 	}
-	name := facts.ProcessOf(p).String()
+	what = facts.ProcessOf(p).String() + " ended by itself"
 	if p.Detail != "" {
-		return fmt.Sprintf("%s ended by itself (%s)", name, text.Quoted(p.Detail)), p.Node
+		what += " (" + text.Quoted(p.Detail) + ")"
 	}
-	return name + " ended by itself", p.Node
+	return what, p.Node
 }
 
 // watchedContainer: of a node, or of a pod the containers of the same roles. Plugins' are named after them, and so is etcd's.
@@ -67,9 +67,7 @@ type ContainerChange struct {
 // containers are the first MaxViolations changes, and how many there were.
 func containers(v *facts.Facts) (first []ContainerChange, count int) {
 	for e := range v.Each(history.KindContainer) {
-		if count++; len(first) < MaxViolations {
-			first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.Judged.From)})
-		}
+		first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.Judged.From)})
 	}
-	return first, count
+	return first[:min(len(first), MaxViolations)], len(first)
 }

@@ -144,15 +144,7 @@ func follows(x Violation, in layer, known []Violation, stale time.Duration) (cau
 }
 
 // earliest is when the cause of a violation can have begun.
-func earliest(x Violation) time.Time {
-	switch {
-	case !x.Since.IsZero():
-		return x.Since
-	case !x.From.IsZero():
-		return x.From
-	}
-	return x.At
-}
+func earliest(x Violation) time.Time { return cmp.Or(x.Since, x.From, x.At) }
 
 // behind returns what follows from a cause, each with what follows from it.
 func behind(cause string, all []Failing) (sorted []Failing) {

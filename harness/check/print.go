@@ -72,10 +72,6 @@ func printTable(b *strings.Builder, v Verdict) {
 
 // printFailing shows what failed, the cause first, and before it what is wrong with the recording.
 func printFailing(b *strings.Builder, v Verdict) {
-	steps := map[string]bool{}
-	for _, f := range v.Failing {
-		steps[f.problem] = true
-	}
 	shown := 0
 	problem := func(text, because string) {
 		if shown++; shown > MaxViolations {
@@ -87,7 +83,7 @@ func printFailing(b *strings.Builder, v Verdict) {
 		}
 	}
 	for _, p := range v.Problems {
-		if !steps[p] {
+		if !slices.ContainsFunc(v.Failing, func(f Failing) bool { return f.problem == p }) {
 			problem(p, "")
 		}
 	}

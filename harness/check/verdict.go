@@ -264,8 +264,5 @@ func countDuring(windows map[string]span.Set, judged []span.Span) map[string]int
 			}
 		}
 	}
-	if len(out) == 0 {
-		return nil
-	}
 	return out
 }

@@ -79,13 +79,8 @@ func (a Action) on(p PluginID) bool {
 }
 
 // actionsOn are the injections and releases of faults that were aimed at a plugin.
-func (v *Facts) actionsOn(p PluginID, verb string) (out []Action) {
-	for _, a := range v.Actions {
-		if a.Verb == verb && a.on(p) {
-			out = append(out, a)
-		}
-	}
-	return out
+func (v *Facts) actionsOn(p PluginID, verb string) []Action {
+	return slices.DeleteFunc(slices.Clone(v.Actions), func(a Action) bool { return a.Verb != verb || !a.on(p) })
 }
 
 // ends: these verbs end processes, containers or nodes.
@@ -163,11 +158,7 @@ type End struct {
 
 // UnderTest reports whether programs of a role are judged. The harness itself starts and ends the others.
 func UnderTest(role string) bool {
-	switch role {
-	case history.RolePlugin, history.RoleReporter, history.RoleAggregator, history.RoleOperator:
-		return true
-	}
-	return false
+	return slices.Contains([]string{history.RolePlugin, history.RoleReporter, history.RoleAggregator, history.RoleOperator}, role)
 }
 
 // readEnds reads pauses and requested ends. An operator has revisions rolled out, which end plugins and reporters at any time.
@@ -186,20 +177,15 @@ func (v *Facts) readEnds() {
 	}
 }
 
-// acted reports whether an action was under way at an event that can have caused it.
+// acted reports whether an action was under way at an event that can have caused it: a pause is that of programs of its role, or of what they are in.
 func (v *Facts) acted(e *history.Event, pause bool) bool {
 	return slices.ContainsFunc(v.Actions, func(a Action) bool {
 		if a.From.After(e.At.Add(v.Tolerance())) || a.To.Before(e.At.Add(-v.Tolerance())) {
 			return false
 		}
 		pauses := a.Verb == "pause" || a.Verb == "silence"
-		return pauses == pause && (!pause || a.pausesRole(e.Process.Role)) && a.Verb != "wait"
+		return pauses == pause && (!pause || slices.Contains([]string{e.Process.Role, history.RoleNode, history.RolePod}, roleOf(a.Target))) && a.Verb != "wait"
 	})
-}
-
-// pausesRole reports whether a pause is that of programs of a role, or of what they are in.
-func (a Action) pausesRole(role string) bool {
-	return slices.Contains([]string{role, history.RoleNode, history.RolePod}, roleOf(a.Target))
 }
 
 // containerChanged reports whether the container engine told of a change on a node about then.

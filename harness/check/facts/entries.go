@@ -2,6 +2,7 @@ package facts
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -40,16 +41,14 @@ func DecodeMessage(message string) (entries []Entry, problem string) {
 	if len(items) == 0 || len(items) > contract.MaxEntries {
 		return nil, "message holds no entry, or too many"
 	}
-	seen := map[string]bool{}
 	for _, w := range items {
 		e, problem := DecodeEntry(w)
 		if problem != "" {
 			return nil, problem
 		}
-		if seen[e.KeyID] {
+		if slices.ContainsFunc(entries, func(o Entry) bool { return o.KeyID == e.KeyID }) {
 			return nil, "a keyID occurs twice"
 		}
-		seen[e.KeyID] = true
 		entries = append(entries, e)
 	}
 	return entries, ""

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -36,7 +37,11 @@ type Facts struct {
 	Starvation   span.Set
 
 	Requests []*Request
-	CRs      []Snapshot
+	// RequestsOf are those of each node's reporter, and of an aggregator for it. TriedWrites are those of them that were to write the report of the node.
+	RequestsOf, TriedWrites map[string][]*Request
+	// MadeBy has, by resourceVersion, the write that made a state of the CR or the ClusterOperator.
+	MadeBy map[string]*Request
+	CRs    []Snapshot
 	// Reports are the states of each node's report on the CR, from the first one on.
 	Reports map[string][]State[Report]
 	// Conditions are the states of each type on the CR, reports included, and ClusterOperatorConditions those on the ClusterOperator.
@@ -55,8 +60,6 @@ type Facts struct {
 	forged              map[int64]bool // by Seq of the event: see End
 	nodeNames           map[string]bool
 	clocks              map[string][]clockPeriod // by node; "": the aggregator's
-	requestsOf, tried   map[string][]*Request    // by node
-	madeBy              map[string]*Request      // the write (to CR or ClusterOperator) that made a resourceVersion
 	seen                map[string]bool          // resourceVersions of the CR that the watch delivered
 	clusterOperatorSeen time.Time                // first
 	plugins             map[PluginID]*Plugin
@@ -172,7 +175,7 @@ func underWay(rest []history.Event, end time.Time) (out []history.Event) {
 	return out
 }
 
-// Interval is the contract's I, and Tolerance what is added to each bound.
+// Interval is the contract's I, and Tolerance what is added to each of its bounds.
 func (v *Facts) Interval() time.Duration  { return v.Run.Timing.Interval }
 func (v *Facts) Tolerance() time.Duration { return v.Run.Tolerance }
 
@@ -181,16 +184,14 @@ func (v *Facts) Latency() time.Duration { return v.Run.Timing.AggregatorLatency 
 
 // Takeover is for how long an aggregator may not be in charge after a disturbance.
 func (v *Facts) Takeover() time.Duration {
-	if v.Run.TakeoverAllowance > 0 {
-		return v.Run.TakeoverAllowance
-	}
-	return contract.StaleAfter(v.Interval())
+	return cmp.Or(v.Run.TakeoverAllowance, contract.StaleAfter(v.Interval()))
 }
 
 func (v *Facts) isCR(resource, name string) bool {
 	return plural(resource) == plural(v.Run.Operator) && (name == "cluster" || name == "")
 }
 
+// IsClusterOperator reports whether an object is the ClusterOperator of the run.
 func (v *Facts) IsClusterOperator(resource, name string) bool {
 	return plural(resource) == "clusteroperators" && name == v.Run.ClusterOperator
 }

@@ -1,7 +1,8 @@
 package facts
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,17 +13,16 @@ import (
 // FaultKind names the kind of fault that an action is, from what the history says of it: "plugin hang", "link reporter-apiserver
 // cut", "etcd kill". It is empty for an action that is none: one that ends a fault, writes data, or asks for something.
 func FaultKind(verb, target string, params map[string]any) string {
-	param := func(name string) string {
-		if x, ok := params[name]; ok {
-			return fmt.Sprint(x)
-		}
-		return ""
-	}
-	switch verb {
+	return Action{Action: &history.Action{Verb: verb, Target: target, Params: params}}.faultKind()
+}
+
+func (a Action) faultKind() string {
+	param, target := a.Param, a.Target
+	switch a.Verb {
 	case "inject":
 		return "plugin " + param("fault")
 	case "kill", "stop", "pause", "silence":
-		return roleOf(target) + " " + verb
+		return roleOf(target) + " " + a.Verb
 	case "restart":
 		if with := param("with"); with != "" {
 			return roleOf(target) + " crash"
@@ -43,7 +43,7 @@ func FaultKind(verb, target string, params map[string]any) string {
 	case "release", "start", "resume", "data", "attempt", "apiserver":
 		return ""
 	}
-	return otherKind(verb, target, param)
+	return a.otherKind()
 }
 
 // refusalKind names whose requests are refused, and how: "refuse reporter forbidden".
@@ -60,30 +60,26 @@ func refusalKind(target, mode string) string {
 	return "refuse " + who + " " + mode
 }
 
-func otherKind(verb, target string, param func(string) string) string {
-	parts := []string{verb}
-	if ends := strings.Fields(target); verb == "link" && len(ends) > 3 { // link FROM to TO NODE
+func (a Action) otherKind() string {
+	parts := []string{a.Verb}
+	if ends := strings.Fields(a.Target); a.Verb == "link" && len(ends) > 3 { // link FROM to TO NODE
 		parts = append(parts, ends[1]+"-"+ends[3])
 	}
 	for _, name := range []string{"remove", "add", "replace"} {
-		if param(name) != "" {
+		if a.Param(name) != "" {
 			parts = append(parts, name)
 		}
 	}
-	what := param("mode") + param("op")
+	what := a.Param("mode") + a.Param("op")
 	if ended(what) {
 		return ""
 	}
-	return strings.Join(append(parts, strings.Fields(what+" "+param("type"))...), " ")
+	return strings.Join(append(parts, strings.Fields(what+" "+a.Param("type"))...), " ")
 }
 
 // ended are the words that end a fault of their verb.
 func ended(what string) bool {
-	switch what {
-	case "restore", "enable", "allow", "renew":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"restore", "enable", "allow", "renew"}, what)
 }
 
 // roleOf is the role in a target such as "process reporter/cp-1".
@@ -100,7 +96,7 @@ func (v *Facts) FaultWindows() map[string]span.Set {
 		windows[w.kind] = windows[w.kind].Union(span.Set{span.New(w.from, at.Add(v.Run.Timing.StaleBound()))})
 	}
 	for _, a := range v.Actions {
-		kind := FaultKind(a.Verb, a.Target, a.Params)
+		kind := a.faultKind()
 		switch family := faultFamily(a); {
 		case kind == "" && family != "":
 			for key, w := range open {
@@ -117,12 +113,8 @@ func (v *Facts) FaultWindows() map[string]span.Set {
 			}
 		}
 	}
-	healed, over := v.Phases[history.PhaseAfter]
-	if !over {
-		healed = v.Judged.To
-	}
 	for _, w := range open {
-		end(w, span.Latest(healed, w.from))
+		end(w, span.Latest(cmp.Or(v.Phases[history.PhaseAfter], v.Judged.To), w.from))
 	}
 	return windows
 }

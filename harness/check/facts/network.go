@@ -113,10 +113,8 @@ func (r Refusal) LastRetry() time.Time { return r.To.Add(r.RetryAfter) }
 
 // meets reports whether a refusal is of requests that a role makes: reporters apply, and in the conditions form they read before.
 func (v *Facts) meets(r Refusal, role string) bool {
-	if role != history.RoleReporter || r.Verb == "" || r.Verb == "patch" {
-		return r.Affects(role)
-	}
-	return r.Affects(role) && r.Verb == "get" && v.Run.Contract == history.FormConditions
+	reads := role == history.RoleReporter && r.Verb != "" && r.Verb != "patch"
+	return r.Affects(role) && (!reads || r.Verb == "get" && v.Run.Contract == history.FormConditions)
 }
 
 // refused is when requests of a role could be refused by the API server of a node; with no server, by any. A credential that has expired is that of the
@@ -221,11 +219,6 @@ func (v *Facts) Prompt(from ...string) span.Set {
 
 // delays reports whether a link may use up the aggregator's bound, and still carries what is sent.
 func (v *Facts) delays(l Link) bool {
-	switch l.State {
-	case history.LinkSlow:
-		return l.Delay == 0 || crossings*l.Delay > v.Run.Timing.AggregatorLatency
-	case history.LinkThrottled, history.LinkLossy, history.LinkSlowHandshake: // for how long is not known
-		return true
-	}
-	return false
+	slow := l.State == history.LinkSlow && (l.Delay == 0 || crossings*l.Delay > v.Run.Timing.AggregatorLatency)
+	return slow || slices.Contains([]string{history.LinkThrottled, history.LinkLossy, history.LinkSlowHandshake}, l.State) // for how long is not known
 }

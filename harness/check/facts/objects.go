@@ -57,7 +57,7 @@ func (v *Facts) written(states []history.Event) []history.Event {
 	var next time.Time
 	for i := len(states) - 1; i >= 0; i-- {
 		e := &states[i]
-		if made := v.madeBy[e.Object.ResourceVersion]; made != nil {
+		if made := v.MadeBy[e.Object.ResourceVersion]; made != nil {
 			e.At = span.Earliest(e.At, made.At)
 			next = e.At
 		} else if !next.IsZero() {
@@ -144,7 +144,7 @@ func (v *Facts) CRAt(t time.Time) *Snapshot {
 func (v *Facts) Readable(window span.Span) (out []Snapshot) {
 	first := sort.Search(len(v.CRs), func(i int) bool { return v.CRs[i].At.After(window.From) }) - 1
 	for _, s := range v.CRs[max(first, 0):] {
-		if made := v.madeBy[s.Object.ResourceVersion]; made != nil {
+		if made := v.MadeBy[s.Object.ResourceVersion]; made != nil {
 			s.At = span.Earliest(s.At, made.Received) // a reader may have had it before its writer did
 		}
 		if s.At.After(window.To) {

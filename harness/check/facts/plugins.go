@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// PluginID names a plugin by its node and by the keyID under which it is reported.
 type PluginID struct{ Node, KeyID string }
 
 func (p PluginID) String() string { return p.Node + "/" + p.KeyID }
@@ -121,13 +122,9 @@ type fault struct {
 
 // opaqueFaults is when faults were in force of which no journalled call tells.
 func (v *Facts) opaqueFaults(t *Plugin) span.Set {
-	shown := map[string]bool{}
-	for _, p := range t.Probes {
-		for _, f := range p.Faults {
-			shown[f] = true
-		}
-	}
-	return span.Where(v.faultsOn(t.PluginID), func(f fault) bool { return !shown[f.name] })
+	return span.Where(v.faultsOn(t.PluginID), func(f fault) bool {
+		return !slices.ContainsFunc(t.Probes, func(p Probe) bool { return slices.Contains(p.Faults, f.name) })
+	})
 }
 
 // faultsOn is when faults that strike Status (or might) were in force on p: from inject to release, at the latest to
@@ -173,10 +170,11 @@ func (v *Facts) evidenceOf(t *Plugin) []evidence {
 		}
 	}
 	for _, d := range t.Down {
-		began := slices.IndexFunc(v.Processes[pluginProcess(t.PluginID)], func(s ProcessState) bool { return s.From.Equal(d.From) })
 		seq := int64(0)
-		if began >= 0 {
-			seq = v.Processes[pluginProcess(t.PluginID)][began].Seq
+		for _, s := range v.Processes[pluginProcess(t.PluginID)] {
+			if s.From.Equal(d.From) {
+				seq = cmp.Or(seq, s.Seq)
+			}
 		}
 		if d.To.Before(v.Judged.To) { // the process may have answered a little before that was recorded
 			d.To = span.Latest(d.From, d.To.Add(-v.Tolerance()))

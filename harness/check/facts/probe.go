@@ -18,6 +18,7 @@ const (
 	MayError
 )
 
+// Allow reports whether a reporter may report a status; any other than healthy and unhealthy is an error.
 func (a Answers) Allow(s contract.Status) bool {
 	switch s {
 	case contract.StatusHealthy:

@@ -30,19 +30,21 @@ func (p Process) String() string {
 
 func ProcessOf(p *history.Process) Process { return Process{p.Role, p.Node, p.KeyID, p.Instance} }
 
+// Reporter is the reporter of a node.
 func Reporter(node string) Process { return Process{Role: history.RoleReporter, Node: node} }
 
 func pluginProcess(p PluginID) Process {
 	return Process{Role: history.RolePlugin, Node: p.Node, KeyID: p.KeyID}
 }
 
+// Activity is what a process was doing, as far as the harness knows: Paused also stands for a process that was silenced.
 type Activity int
 
 const (
 	Down Activity = iota
 	Starting
 	Up
-	Paused // or silenced
+	Paused
 )
 
 // ProcessState is what a process was after an event.

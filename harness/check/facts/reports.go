@@ -35,13 +35,8 @@ func (r *Report) Oversized() bool {
 func (v *Facts) ReportingNodes() []string { return sortedKeys(v.Reports) }
 
 // OwnReports are the reports of a node that the system under test wrote.
-func (v *Facts) OwnReports(node string) (out []State[Report]) {
-	for _, s := range v.Reports[node] {
-		if s.Value != nil && !s.Value.Foreign {
-			out = append(out, s)
-		}
-	}
-	return out
+func (v *Facts) OwnReports(node string) []State[Report] {
+	return slices.DeleteFunc(slices.Clone(v.Reports[node]), func(s State[Report]) bool { return s.Value == nil || s.Value.Foreign })
 }
 
 func present[T any](s State[T]) bool { return s.Value != nil }
@@ -81,72 +76,67 @@ func (v *Facts) WrongForm() string {
 	return ""
 }
 
-// stored is a node's report as the CR has it.
-type stored struct {
-	condition *history.Condition
-	typed     []contract.TypedReport
-}
-
-func (s stored) equals(o *Report) bool {
-	same := s.condition == nil && o.Condition == nil || s.condition != nil && o.Condition != nil && *s.condition == *o.Condition
-	return same && slices.Equal(s.typed, o.Typed)
+// stands reports whether a report is stored as another one was.
+func (r *Report) stands(o *Report) bool {
+	same := r.Condition == nil && o.Condition == nil || r.Condition != nil && o.Condition != nil && *r.Condition == *o.Condition
+	return same && slices.Equal(r.Typed, o.Typed)
 }
 
 // nextReports is the reports of s; what is as it was stays the same value.
 func (v *Facts) nextReports(previous, s Snapshot) map[string]*Report {
-	all := map[string]stored{}
+	all := map[string]*Report{}
 	for i := range s.Object.Conditions {
 		c := &s.Object.Conditions[i]
 		if node, ok := contract.NodeOfCondition(c.Type); ok {
-			all[node] = stored{condition: c}
+			all[node] = &Report{Node: node, Condition: c}
 		}
 	}
 	for _, t := range s.Object.HealthReports {
-		r := all[t.NodeName]
-		r.typed = append(r.typed, t)
-		all[t.NodeName] = r
+		if all[t.NodeName] == nil {
+			all[t.NodeName] = &Report{Node: t.NodeName}
+		}
+		all[t.NodeName].Typed = append(all[t.NodeName].Typed, t)
 	}
-	out, changed := make(map[string]*Report, len(all)), len(all) != len(previous.Reports)
+	changed := len(all) != len(previous.Reports)
 	change := func(node string, r *Report) {
 		changed = true
 		v.Reports[node] = span.Append(v.Reports[node], State[Report]{span.New(s.At, v.Judged.To), s.Seq, r})
 	}
 	for node, r := range all {
 		old := previous.Reports[node]
-		if old != nil && r.equals(old) {
-			out[node] = old
+		if old != nil && r.stands(old) {
+			all[node] = old
 			continue
 		}
-		out[node] = v.newReport(node, r, s, old)
-		change(node, out[node])
+		r.Foreign = v.writtenByOthers(s, node, old)
+		r.decode()
+		change(node, r)
 	}
 	for node := range previous.Reports {
-		if out[node] == nil {
+		if all[node] == nil {
 			change(node, nil)
 		}
 	}
 	if !changed {
 		return previous.Reports
 	}
-	return out
+	return all
 }
 
-func (v *Facts) newReport(node string, r stored, s Snapshot, old *Report) *Report {
-	rep := &Report{Node: node, Condition: r.condition, Typed: r.typed, Foreign: v.writtenByOthers(s, node, old)}
+func (r *Report) decode() {
 	var message, typed []Entry
-	if r.condition != nil {
-		message, rep.Problem = DecodeMessage(r.condition.Message)
+	if r.Condition != nil {
+		message, r.Problem = DecodeMessage(r.Condition.Message)
 	}
-	for _, t := range r.typed {
+	for _, t := range r.Typed {
 		e, problem := DecodeTyped(t)
 		if problem != "" {
-			rep.Problem = problem
+			r.Problem = problem
 			continue
 		}
 		typed = append(typed, e)
 	}
-	rep.Entries = newest(message, typed)
-	return rep
+	r.Entries = newest(message, typed)
 }
 
 // newest joins both forms: for each keyID the answer that was checked last, in the order of the form that was.

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -33,18 +34,13 @@ type Request struct {
 // Body is what an apply says.
 type Body struct {
 	Known      bool // the audit log kept it, and it is an object
-	Conditions []WireCondition
+	Conditions []history.Condition
 	Typed      []contract.TypedReport
 	Other      []string // fields of the object or its status that are none of these
 }
 
-type WireCondition struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-}
-
 func (v *Facts) readRequests() {
-	v.madeBy, v.seen, v.requestsOf, v.tried = map[string]*Request{}, map[string]bool{}, map[string][]*Request{}, map[string][]*Request{}
+	v.RequestsOf, v.TriedWrites, v.MadeBy, v.seen = map[string][]*Request{}, map[string][]*Request{}, map[string]*Request{}, map[string]bool{}
 	for e := range v.Each(history.KindRequest, history.KindObject) {
 		if e.Kind == history.KindObject {
 			if v.isCR(e.Object.Resource, e.Object.Name) {
@@ -52,17 +48,14 @@ func (v *Facts) readRequests() {
 			}
 			continue
 		}
-		r := &Request{Request: e.Request, At: e.At, Seq: e.Seq, Received: e.Request.Received, Node: e.Request.Reporter(), Relayed: e.Request.ReportOf != "",
+		r := &Request{Request: e.Request, At: e.At, Seq: e.Seq, Received: cmp.Or(e.Request.Received, e.At), Node: e.Request.Reporter(), Relayed: e.Request.ReportOf != "",
 			OnCR: v.isCR(e.Request.Resource, e.Request.Name), Write: isWrite(e.Request.Verb)}
-		if r.Received.IsZero() {
-			r.Received = e.At
-		}
 		if r.Write && r.UnderTest() {
 			r.Body = readBody(r.Request.Body)
 			r.Entries = r.Body.entries(r.Node)
 		}
-		if r.Write && r.Succeeded() && r.ResourceVersion != "" && v.madeBy[r.ResourceVersion] == nil && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name)) {
-			v.madeBy[r.ResourceVersion] = r // a later one with this version changed nothing
+		if r.Write && r.Succeeded() && r.ResourceVersion != "" && v.MadeBy[r.ResourceVersion] == nil && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name)) {
+			v.MadeBy[r.ResourceVersion] = r // a later one with this version changed nothing
 		}
 		v.addRequest(r)
 	}
@@ -73,25 +66,17 @@ func (v *Facts) addRequest(r *Request) {
 	if r.Node == "" {
 		return
 	}
-	v.requestsOf[r.Node] = append(v.requestsOf[r.Node], r)
+	v.RequestsOf[r.Node] = append(v.RequestsOf[r.Node], r)
 	if r.Write && r.OnCR {
-		v.tried[r.Node] = append(v.tried[r.Node], r)
+		v.TriedWrites[r.Node] = append(v.TriedWrites[r.Node], r)
 	}
 }
-
-// RequestsOf are the requests of a node's reporter, and those of an aggregator for it.
-func (v *Facts) RequestsOf(node string) []*Request { return v.requestsOf[node] }
-
-// TriedWrites are those of RequestsOf that were to write the report of the node.
-func (v *Facts) TriedWrites(node string) []*Request { return v.tried[node] }
-
-// MadeBy is the write that made a resourceVersion of the CR or the ClusterOperator; nil if none is known.
-func (v *Facts) MadeBy(resourceVersion string) *Request { return v.madeBy[resourceVersion] }
 
 func isWrite(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "apply", "delete", "deletecollection"}, verb)
 }
 
+// Succeeded reports whether the API server answered with 2xx.
 func (r *Request) Succeeded() bool { return r.Code >= 200 && r.Code < 300 }
 
 // Undecided: the API server gave up on the request, or its client did, and it may have taken effect all the same: etcd
@@ -102,7 +87,9 @@ func (r *Request) Undecided() bool {
 
 // ByAggregator reports whether an aggregator sent r in its own name.
 func (r *Request) ByAggregator() bool { return r.User == contract.AggregatorIdentity && r.Node == "" }
-func (r *Request) UnderTest() bool    { return r.Node != "" || r.ByAggregator() }
+
+// UnderTest reports whether a reporter or an aggregator sent r.
+func (r *Request) UnderTest() bool { return r.Node != "" || r.ByAggregator() }
 
 // IsApply: force is an option of an apply only, and is logged even for a request that was refused unread.
 func (r *Request) IsApply() bool {
@@ -178,7 +165,7 @@ func (b Body) entries(node string) []Entry {
 
 // Has reports whether the body has the entry of node, whatever it says.
 func (b Body) Has(node string) bool {
-	return slices.ContainsFunc(b.Conditions, func(c WireCondition) bool { return c.Type == contract.ConditionType(node) }) ||
+	return slices.ContainsFunc(b.Conditions, func(c history.Condition) bool { return c.Type == contract.ConditionType(node) }) ||
 		slices.ContainsFunc(b.Typed, func(t contract.TypedReport) bool { return t.NodeName == node })
 }
 
@@ -207,7 +194,7 @@ func (b Body) Beyond(own func(conditionType string) bool, node string) []string 
 // made its resourceVersion, and those of about that time whose own state was not seen by itself.
 func (v *Facts) Explaining(s Snapshot, before time.Time) []*Request {
 	unseen := v.unseenWrites(before, s.At)
-	if r := v.madeBy[s.Object.ResourceVersion]; r != nil {
+	if r := v.MadeBy[s.Object.ResourceVersion]; r != nil {
 		return append([]*Request{r}, unseen...)
 	}
 	return unseen
@@ -228,7 +215,7 @@ func (v *Facts) unseenWrites(from, to time.Time) (out []*Request) {
 // writtenByOthers reports whether a report was put there by somebody who is not the system under test, such as the
 // harness in the part of a hostile or careless writer.
 func (v *Facts) writtenByOthers(s Snapshot, node string, old *Report) bool {
-	r := v.madeBy[s.Object.ResourceVersion]
+	r := v.MadeBy[s.Object.ResourceVersion]
 	switch {
 	case r == nil || r.Node == node:
 		return false
@@ -256,7 +243,7 @@ func (v *Facts) Writes(node string) []Write {
 		return w
 	}
 	var out []Write
-	for _, r := range v.tried[node] {
+	for _, r := range v.TriedWrites[node] {
 		if r.Succeeded() {
 			out = append(out, writeOf(r))
 		}
@@ -273,7 +260,7 @@ func (v *Facts) Writes(node string) []Write {
 // Landed is the writes of node's reporter that took effect: the successful ones, and those of unknown outcome whose report the CR shows.
 func (v *Facts) Landed(node string) []Write {
 	out := slices.Clone(v.Writes(node))
-	for _, r := range v.tried[node] {
+	for _, r := range v.TriedWrites[node] {
 		if !r.Undecided() {
 			continue
 		}
@@ -324,7 +311,7 @@ func (r *Request) CrowdedOut() bool {
 // would fit.
 func (v *Facts) crowded(node string) span.Set {
 	var out []span.Span
-	for _, r := range v.requestsOf[node] {
+	for _, r := range v.RequestsOf[node] {
 		if !r.Write || r.Succeeded() || !r.CrowdedOut() {
 			continue
 		}

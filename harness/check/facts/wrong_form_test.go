@@ -15,7 +15,7 @@ func TestWrongFormRefused(t *testing.T) {
 	typed := write(Body{Known: true, Typed: make([]contract.TypedReport, 1)})
 	for want, requests := range map[string][]*Request{
 		history.FormHealthReports: {typed},
-		"":                        {typed, write(Body{Known: true, Conditions: make([]WireCondition, 1)})},
+		"":                        {typed, write(Body{Known: true, Conditions: make([]history.Condition, 1)})},
 	} {
 		v := New(nil)
 		v.Run, v.Requests = history.Run{Contract: history.FormConditions}, requests

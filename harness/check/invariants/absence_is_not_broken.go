@@ -12,7 +12,7 @@ func absenceIsNotBroken() Invariant {
 		ID:        "ABSENCE-IS-NOT-BROKEN",
 		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
 		Source:    "The aggregator",
-		Rules:     []Rule{{Code: ruleBroken, Statement: "a node that has not yet reported never makes the rollup True"}},
+		Rules:     []Rule{{Code: "true", Statement: "a node that has not yet reported never makes the rollup True"}},
 		Timed:     AllTimed,
 		Judge:     judgeAbsence,
 	}
@@ -33,7 +33,7 @@ func judgeAbsence(v *facts.Facts) (f Finding) {
 		f.judgedThrough(judged)
 		status := func(r facts.Rollups) bool { return r.Degraded.Status == s.Value.Status }
 		for _, wrong := range v.Unexplained(s.Span, judged, status) {
-			f.Violate(Violation{Rule: map[string]string{"True": ruleBroken}[s.Value.Status], At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", while an expected node had no report",
+			f.Violate(Violation{Rule: map[string]string{"True": "true"}[s.Value.Status], At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", while an expected node had no report",
 				Allowed: allowedAt(v, wrong.From, func(r facts.Rollups) string { return r.Degraded.String() })})
 		}
 	}

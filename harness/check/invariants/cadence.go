@@ -2,7 +2,6 @@ package invariants
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -18,10 +17,10 @@ func cadence() Invariant {
 		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
 		Source:    "The reporter, interval and jitter",
 		Rules: []Rule{
-			{Code: ruleSilent, Statement: "a reporter that can write writes at least once per I + J + R + W"},
-			{Code: ruleFrequent, Statement: "a reporter writes at most once per I − J"},
-			{Code: ruleLockstep, Statement: "the ticks of a reporter have jitter"},
-			{Code: ruleTries, Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
+			{Code: "silent", Statement: "a reporter that can write writes at least once per I + J + R + W"},
+			{Code: "too-frequent", Statement: "a reporter writes at most once per I − J"},
+			{Code: "lockstep", Statement: "the ticks of a reporter have jitter"},
+			{Code: "tries", Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
 		},
 		Timed: AllTimed,
 		Judge: judgeCadence,
@@ -29,14 +28,14 @@ func cadence() Invariant {
 }
 
 func judgeCadence(v *facts.Facts) (f Finding) {
-	nodes := map[string]bool{}
+	var nodes []string
 	for _, p := range v.OfRole(history.RoleReporter) {
-		nodes[p.Node] = true
+		nodes = append(nodes, p.Node)
 	}
-	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+	for _, node := range slices.Compact(nodes) {
 		judgeSlow(v, &f, node)
 		judgeOmitted(v, &f, node)
-		judgeFast(v, &f, node, ticksOf(v, node), "writes", ruleFrequent, v.ReporterRuns(node))
+		judgeFast(v, &f, node, ticksOf(v, node), "writes", "too-frequent", v.ReporterRuns(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node)
 	}
@@ -57,7 +56,7 @@ func judgeSlow(v *facts.Facts, f *Finding, node string) {
 			last := ends[i]
 			f.JudgedAt(last, until)
 			if until.Sub(last) > bound {
-				f.Violate(Violation{Rule: ruleSilent, At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Allowed: "a successful write within " + text.Short(bound),
+				f.Violate(Violation{Rule: "silent", At: last.Add(bound), From: last, To: last.Add(bound), Node: node, Allowed: "a successful write within " + text.Short(bound),
 					Seen: "the reporter of " + node + " wrote nothing for " + text.Short(until.Sub(last)) + " while it could write" + longRound(v, node, span.New(last, until))})
 			}
 		}
@@ -71,7 +70,7 @@ func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 	if v.Run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
 	}
-	tried := slices.Clone(v.TriedWrites(node))
+	tried := slices.Clone(v.TriedWrites[node])
 	slices.SortStableFunc(tried, func(a, b *facts.Request) int { return a.Received.Compare(b.Received) })
 	for _, sustained := range []int{2, 7, 9} {
 		f.omitted(v, node, tried, sustained)
@@ -145,7 +144,7 @@ func ticksOf(v *facts.Facts, node string) []facts.Write {
 // judgeTries: a reporter that is refused does not try more often than others write.
 func judgeTries(v *facts.Facts, f *Finding, node string) {
 	var tries []facts.Write
-	for _, r := range v.TriedWrites(node) {
+	for _, r := range v.TriedWrites[node] {
 		refused := func(x facts.Refusal) bool {
 			return x.Answers(r, history.RoleReporter) || x.Affects(history.RoleReporter) && x.Code == r.Code && x.To.Equal(r.At)
 		}
@@ -160,7 +159,7 @@ func judgeTries(v *facts.Facts, f *Finding, node string) {
 	// What an API server or a connection held back comes all at once.
 	able := v.ReporterReaching(node).Settled(v.Run.Timing.WriteTimeout + v.Tolerance())
 	for _, run := range v.ReporterRuns(node) {
-		judgeFast(v, f, node, tries, "tries to write", ruleTries, able.Clip(run))
+		judgeFast(v, f, node, tries, "tries to write", "tries", able.Clip(run))
 	}
 }
 
@@ -192,7 +191,7 @@ func judgeLockstep(v *facts.Facts, f *Finding, node string) {
 			last := gaps[len(gaps)-lockstepGaps:]
 			f.Judged++
 			if spread := slices.Max(last) - slices.Min(last); spread <= jitter/lockstepPart {
-				f.Violate(Violation{Rule: ruleLockstep, At: b.From, Since: writes[i-lockstepGaps].From, Seq: b.Seq, Node: node,
+				f.Violate(Violation{Rule: "lockstep", At: b.From, Since: writes[i-lockstepGaps].From, Seq: b.Seq, Node: node,
 					Seen:    fmt.Sprintf("the last %d writes of %s follow each other at intervals that differ by %s", lockstepGaps, node, spread),
 					Allowed: "ticks that are moved by up to " + text.Short(jitter) + " each, so that reporters which were started together do not go on writing together"})
 				gaps = nil

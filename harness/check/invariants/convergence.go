@@ -11,7 +11,7 @@ func convergence() Invariant {
 		ID:        "CONVERGENCE",
 		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
 		Source:    "The aggregator, convergence",
-		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
+		Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeConvergence,
 	}
@@ -35,7 +35,7 @@ func judgeConvergence(v *facts.Facts) (f Finding) {
 		for _, wrong := range v.Unexplained(s.Span, judged, converged) {
 			rule := ""
 			if !status.Overlaps(wrong) { // only the reason tells converged from not converged
-				rule = ruleReasons
+				rule = "reasons"
 			}
 			f.Violate(Violation{Rule: rule, At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + says,
 				Allowed: allowedAt(v, wrong.From, func(r facts.Rollups) string { return r.Progressing.String() })})

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ func falseAlarm() Invariant {
 		ID:        "FALSE-ALARM",
 		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
 		Source:    "Timing that a user may rely on",
-		Rules:     []Rule{{Code: ruleReasons, Statement: houseReasons, House: true}},
+		Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeFalseAlarm,
 	}
@@ -40,13 +41,7 @@ func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 
 // settledHealthy is when everything had been well for longer than the recovery bound.
 func settledHealthy(v *facts.Facts) span.Set {
-	begin := v.Judged.From
-	for _, name := range []history.PhaseName{history.PhaseBefore, history.PhaseSteps} {
-		if at, ok := v.Phases[name]; ok {
-			begin = at
-			break
-		}
-	}
+	begin := cmp.Or(v.Phases[history.PhaseBefore], v.Phases[history.PhaseSteps], v.Judged.From)
 	undisturbed := v.AggregatorInCharge.Intersect(v.Watched()).Intersect(v.ForeignReports().Complement(v.Judged))
 	var out []span.Span
 	for _, x := range v.Expectations {
@@ -83,7 +78,7 @@ func judgeReasons(v *facts.Facts, f *Finding) {
 		for _, wrong := range judged.Intersect(causes[s.Value.Reason].Complement(s.Span)) {
 			rule := ""
 			if all.Covers(wrong) { // some plugin failed, in another way than the reason says
-				rule = ruleReasons
+				rule = "reasons"
 			}
 			f.Violate(Violation{Rule: rule, At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", but no plugin gave cause for it",
 				Allowed: "True only for what some plugin answered (or did not) within the last " + text.Short(believed(v)) + ", with its reason"})

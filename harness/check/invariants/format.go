@@ -23,14 +23,14 @@ func format() Invariant {
 		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
 		Source:    "The reporter, condition; The typed form of the same report",
 		Rules: []Rule{
-			{Code: ruleCondition, Statement: "status and reason of the condition are constant"},
-			{Code: ruleTransition, Statement: "lastTransitionTime is constant"},
-			{Code: ruleMinified, Statement: "the message has no white space between tokens"},
-			{Code: ruleTime, Statement: "lastChecked is an RFC 3339 instant with a zone"},
-			{Code: ruleBound, Statement: "message and detail keep their bounds"},
-			{Code: rulePrintable, Statement: "the detail is valid UTF-8 without control characters"},
-			{Code: ruleDetail, Statement: "there is a detail exactly where a plugin is not healthy"},
-			{Code: ruleErrorKEKID, Statement: "an error has no kekID"},
+			{Code: "condition-status", Statement: "status and reason of the condition are constant"},
+			{Code: "transition-time", Statement: "lastTransitionTime is constant"},
+			{Code: "minified", Statement: "the message has no white space between tokens"},
+			{Code: "last-checked", Statement: "lastChecked is an RFC 3339 instant with a zone"},
+			{Code: "bound", Statement: "message and detail keep their bounds"},
+			{Code: "printable", Statement: "the detail is valid UTF-8 without control characters"},
+			{Code: "detail", Statement: "there is a detail exactly where a plugin is not healthy"},
+			{Code: "error-kek-id", Statement: "an error has no kekID"},
 		},
 		Judge: judgeFormat,
 	}
@@ -56,7 +56,7 @@ func judgeFormat(v *facts.Facts) (f Finding) {
 			if c := s.Value.Condition; c != nil {
 				judgeCondition(c, bad)
 				if transition != "" && c.LastTransitionTime != transition && c.LastTransitionTime != others && !mayNotRead(v, node, s.From) {
-					bad(ruleTransition, "lastTransitionTime moved from "+transition+" to "+text.Quoted(c.LastTransitionTime), "constant while the entry stands")
+					bad("transition-time", "lastTransitionTime moved from "+transition+" to "+text.Quoted(c.LastTransitionTime), "constant while the entry stands")
 				}
 				transition, others = c.LastTransitionTime, ""
 			}
@@ -77,12 +77,12 @@ func judgeFormat(v *facts.Facts) (f Finding) {
 type violate func(rule, seen, allowed string)
 
 // ruleOf is the rule about a problem of an entry.
-func ruleOf(problem string) string { return map[string]string{facts.BadTime: ruleTime}[problem] }
+func ruleOf(problem string) string { return map[string]string{facts.BadTime: "last-checked"}[problem] }
 
 // mayNotRead says whether a reporter was forbidden to read the CR, since its last write: it then knows of no lastTransitionTime to keep.
 func mayNotRead(v *facts.Facts, node string, until time.Time) bool {
 	forbidden := false
-	for _, r := range v.RequestsOf(node) {
+	for _, r := range v.RequestsOf[node] {
 		switch {
 		case !r.Received.Before(until):
 			return forbidden
@@ -95,13 +95,13 @@ func mayNotRead(v *facts.Facts, node string, until time.Time) bool {
 
 func judgeCondition(c *history.Condition, bad violate) {
 	if c.Status != contract.ReporterConditionStatus || c.Reason != contract.ReporterConditionReason {
-		bad(ruleCondition, "condition says "+c.Status+"/"+text.Quoted(c.Reason), contract.ReporterConditionStatus+"/"+contract.ReporterConditionReason+" always")
+		bad("condition-status", "condition says "+c.Status+"/"+text.Quoted(c.Reason), contract.ReporterConditionStatus+"/"+contract.ReporterConditionReason+" always")
 	}
 	if _, _, ok := facts.ParseInstant(c.LastTransitionTime); !ok {
-		bad(ruleTransition, "lastTransitionTime "+text.Quoted(c.LastTransitionTime), "an RFC 3339 instant")
+		bad("transition-time", "lastTransitionTime "+text.Quoted(c.LastTransitionTime), "an RFC 3339 instant")
 	}
 	if len(c.Message) > contract.MaxMessageBytes || !utf8.ValidString(c.Message) {
-		bad(ruleBound, "message of "+fmt.Sprint(len(c.Message))+" bytes", "valid UTF-8 of at most "+fmt.Sprint(contract.MaxMessageBytes)+" bytes")
+		bad("bound", "message of "+fmt.Sprint(len(c.Message))+" bytes", "valid UTF-8 of at most "+fmt.Sprint(contract.MaxMessageBytes)+" bytes")
 		return
 	}
 	var small bytes.Buffer
@@ -110,7 +110,7 @@ func judgeCondition(c *history.Condition, bad violate) {
 		return
 	}
 	if small.String() != c.Message {
-		bad(ruleMinified, "message is not minified: "+text.Quoted(c.Message), "JSON without white space between tokens")
+		bad("minified", "message is not minified: "+text.Quoted(c.Message), "JSON without white space between tokens")
 	}
 	judgeMessage(c.Message, bad)
 }
@@ -183,10 +183,10 @@ func judgeFields(w facts.WireEntry, hasKEK, hasDetail bool, bad violate) {
 	case healthy && !hasKEK:
 		bad("", entry+": healthy without kekID", "the key_id that the plugin reported")
 	case w.Status == string(contract.StatusError) && hasKEK:
-		bad(ruleErrorKEKID, entry+": error with kekID "+text.Quoted(w.KEKID), "no kekID: the plugin did not answer")
+		bad("error-kek-id", entry+": error with kekID "+text.Quoted(w.KEKID), "no kekID: the plugin did not answer")
 	}
 	if !healthy && w.Detail == "" {
-		bad(ruleDetail, entry+": not healthy and no detail", "1 to 1024 characters of detail")
+		bad("detail", entry+": not healthy and no detail", "1 to 1024 characters of detail")
 	}
 	judgeDetail(entry, w.Detail, healthy, hasDetail, bad)
 }
@@ -194,11 +194,11 @@ func judgeFields(w facts.WireEntry, hasKEK, hasDetail bool, bad violate) {
 func judgeDetail(entry, detail string, healthy, has bool, bad violate) {
 	switch n := utf8.RuneCountInString(detail); {
 	case healthy && has:
-		bad(ruleDetail, entry+": healthy with detail "+text.Quoted(detail), "no detail")
+		bad("detail", entry+": healthy with detail "+text.Quoted(detail), "no detail")
 	case n > contract.MaxDetailChars:
-		bad(ruleBound, entry+": detail of "+fmt.Sprint(n)+" characters", "at most 1024")
+		bad("bound", entry+": detail of "+fmt.Sprint(n)+" characters", "at most 1024")
 	case strings.ContainsFunc(detail, unicode.IsControl) || !utf8.ValidString(detail):
-		bad(rulePrintable, entry+": detail with control characters or invalid UTF-8", "printable text")
+		bad("printable", entry+": detail with control characters or invalid UTF-8", "printable text")
 	}
 }
 

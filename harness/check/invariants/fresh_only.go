@@ -104,7 +104,7 @@ func (l *lateWrites) explains(w facts.Write, probed time.Time) bool {
 // was given up: both waited on the way. A write that the reporter kept and sent again has no such neighbour, or one with
 // the same results.
 func (l *lateWrites) amongGivenUp(w facts.Write) bool {
-	return slices.ContainsFunc(l.TriedWrites(l.node), func(r *facts.Request) bool {
+	return slices.ContainsFunc(l.TriedWrites[l.node], func(r *facts.Request) bool {
 		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance() && len(r.Entries) > 0 && !slices.Equal(r.Entries, w.Entries)
 	})
 }

@@ -50,6 +50,9 @@ type Rule struct {
 	House bool
 }
 
+// houseReasons is a rule of three invariants.
+const houseReasons = "the reasons of the rollups, and which of several is shown"
+
 // Violation is one instant at which an invariant did not hold.
 type Violation struct {
 	Invariant string        `json:"invariant"`
@@ -87,6 +90,7 @@ type Measure struct {
 // maxKept bounds how many violations of one invariant a finding has. It is more than a verdict shows, because a starved machine can cause many.
 const maxKept = 100
 
+// Finding is what an invariant found on the history of one API server, or, after Add, of several.
 type Finding struct {
 	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
@@ -133,16 +137,10 @@ func (f *Finding) Add(name string, of Finding) {
 }
 
 // TakeHouse takes the violations of house rules out of a finding.
-func (f *Finding) TakeHouse() (house []Violation) {
-	var rest []Violation
-	for _, x := range f.Violations {
-		if x.House != "" {
-			house = append(house, x)
-		} else {
-			rest = append(rest, x)
-		}
-	}
-	f.Violations, f.Count = rest, f.Count-len(house)
+func (f *Finding) TakeHouse() []Violation {
+	house := slices.DeleteFunc(slices.Clone(f.Violations), func(x Violation) bool { return x.House == "" })
+	f.Violations = slices.DeleteFunc(slices.Clone(f.Violations), func(x Violation) bool { return x.House != "" })
+	f.Count -= len(house)
 	return house
 }
 

@@ -68,6 +68,7 @@ type Latency struct {
 // MaxSamples bounds how many latencies a verdict keeps; all are counted.
 const MaxSamples = 1000
 
+// Summarize sums up latencies; the tolerance is a part of their bound.
 func Summarize(samples []time.Duration, bound time.Duration) Latency {
 	l := Latency{Count: len(samples), Bound: bound, Samples: samples[:min(len(samples), MaxSamples)]}
 	if l.Count > 0 {

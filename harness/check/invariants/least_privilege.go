@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -15,8 +16,8 @@ func leastPrivilege() Invariant {
 		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
 		Source:    "The reporter, identity",
 		Rules: []Rule{
-			{Code: ruleApply, Statement: "a reporter neither updates nor creates"},
-			{Code: ruleForeign, Statement: "a reporter writes no report of another node and no other condition"},
+			{Code: "apply", Statement: "a reporter neither updates nor creates"},
+			{Code: "foreign", Statement: "a reporter writes no report of another node and no other condition"},
 		},
 		Judge: judgeLeastPrivilege,
 	}
@@ -48,18 +49,15 @@ func judgeLeastPrivilege(v *facts.Facts) (f Finding) {
 func overstep(r *facts.Request) string {
 	switch {
 	case r.Verb == "update" || r.Verb == "create":
-		return ruleApply
+		return "apply"
 	case len(r.Body.ForeignTo(r.Node)) > len(r.Body.Other):
-		return ruleForeign
+		return "foreign"
 	}
 	return ""
 }
 
 func describe(r *facts.Request) string {
-	resource := r.Resource
-	if resource == "" {
-		resource = "(no resource)"
-	}
+	resource := cmp.Or(r.Resource, "(no resource)")
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}

@@ -17,8 +17,8 @@ func noResurrection() Invariant {
 		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
 		Source:    "The aggregator, cleanup",
 		Rules: []Rule{
-			{Code: ruleLastWrites, Statement: "a reporter that is asked to end writes at most once more"},
-			{Code: ruleRemoval, Statement: "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it", House: true},
+			{Code: "last-writes", Statement: "a reporter that is asked to end writes at most once more"},
+			{Code: "removal", Statement: "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it", House: true},
 		},
 		Timed: AllTimed,
 		Judge: judgeNoResurrection,
@@ -87,15 +87,15 @@ func judgeEnding(v *facts.Facts, f *Finding, node string) {
 		}
 		ended := v.Processes[facts.Reporter(node)][i].From
 		f.JudgedAt(a.From, ended)
-		for _, r := range v.TriedWrites(node) {
+		for _, r := range v.TriedWrites[node] {
 			if r.IsApply() && r.Body.Known && !r.Body.Has(node) && !r.Received.Before(a.From) && !r.Received.After(ended) {
-				f.Violate(Violation{Rule: ruleRemoval, At: r.At, Since: a.From, Seq: r.Seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
+				f.Violate(Violation{Rule: "removal", At: r.At, Since: a.From, Seq: r.Seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
 					Allowed: "an entry that stays: in a restart nothing is known of the node until the next report"})
 			}
 		}
 		writes := slices.DeleteFunc(slices.Clone(v.Writes(node)), func(w facts.Write) bool { return w.From.Before(a.From) || w.From.After(ended) })
 		if len(writes) > 1 {
-			f.Violate(Violation{Rule: ruleLastWrites, At: writes[1].From, Since: a.From, Seq: writes[1].Seq, Node: node, Seen: fmt.Sprintf("%d writes after the reporter of %s was asked to end", len(writes), node),
+			f.Violate(Violation{Rule: "last-writes", At: writes[1].From, Since: a.From, Seq: writes[1].Seq, Node: node, Seen: fmt.Sprintf("%d writes after the reporter of %s was asked to end", len(writes), node),
 				Allowed: "one, that was under way"})
 		}
 	}

@@ -18,7 +18,7 @@ func operatorConvergence() Invariant {
 		ID:        "OPERATOR-CONVERGENCE",
 		Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
 		Source:    "The aggregator, convergence",
-		Rules:     []Rule{{Code: ruleAttempt, Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
+		Rules:     []Rule{{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeOperatorConvergence,
 	}
@@ -37,7 +37,7 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 			judgeAgreed(v, &f, e, d.ConvergedKEK, Violation{Seen: "the operator notes that all nodes agree on kekID " + text.Quoted(d.ConvergedKEK)})
 		}
 		if d.MigratedKEK != "" && d.MigratedKEK != before.MigratedKEK && d.MigratedKEK == before.ConvergedKEK {
-			judgeAgreed(v, &f, e, d.MigratedKEK, Violation{Rule: ruleAttempt,
+			judgeAgreed(v, &f, e, d.MigratedKEK, Violation{Rule: "attempt",
 				Seen: "the operator notes that everything is encrypted under kekID " + text.Quoted(d.MigratedKEK) + ", on which it had noted that all nodes agree"})
 		}
 		before = d

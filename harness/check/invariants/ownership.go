@@ -21,9 +21,9 @@ func ownership() Invariant {
 		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
 		Source:    "The reporter, field manager; The aggregator",
 		Rules: []Rule{
-			{Code: ruleManager, Statement: "each reporter and the aggregator have a field manager of their own"},
-			{Code: ruleManagerStable, Statement: "a reporter, or the aggregator, writes under one field manager"},
-			{Code: ruleForce, Statement: "a reporter applies with force"},
+			{Code: "manager", Statement: "each reporter and the aggregator have a field manager of their own"},
+			{Code: "manager-stable", Statement: "a reporter, or the aggregator, writes under one field manager"},
+			{Code: "force", Statement: "a reporter applies with force"},
 		},
 		Judge: judgeOwnership,
 	}
@@ -69,20 +69,20 @@ func (a authors) judgeManager(f *Finding, r *facts.Request, unforced map[author]
 	}
 	switch {
 	case r.FieldManager == "" || r.FieldManager == unnamedManager:
-		bad(ruleManager, "a field manager of its own; this one is everybody's who sets none")
+		bad("manager", "a field manager of its own; this one is everybody's who sets none")
 	case a.first[who] != r.FieldManager:
-		bad(ruleManagerStable, "one field manager for all its writes; the first was under "+text.Quoted(a.first[who]))
+		bad("manager-stable", "one field manager for all its writes; the first was under "+text.Quoted(a.first[who]))
 	case r.Node != "" && r.IsApply() && !r.Force:
 		if r.Succeeded() && unforced[who] {
 			return
 		}
 		harmless = r.Succeeded()
 		unforced[who] = unforced[who] || harmless
-		bad(ruleForce, "an apply with force=true: without it, a field that another manager has taken over is a conflict")
+		bad("force", "an apply with force=true: without it, a field that another manager has taken over is a conflict")
 	default:
 		all := a.of[managed{r.FieldManager, r.Resource}]
 		if i := slices.IndexFunc(all, func(other author) bool { return other.node != r.Node }); i >= 0 {
-			bad(ruleManager, "a field manager of its own; under this one wrote also "+all[i].String())
+			bad("manager", "a field manager of its own; under this one wrote also "+all[i].String())
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (a authors) judgeOwners(f *Finding, old, s facts.Snapshot) {
 		f.JudgedAt(s.At, s.At)
 		for _, o := range owners {
 			if !a.mayOwn(managed{o, s.Object.Resource}, want) {
-				f.Violate(Violation{Rule: ruleManager, At: s.At, Seq: s.Seq, Node: want.node, Seen: field + " is owned by field manager " + text.Quoted(o), Allowed: "only by " + want.String()})
+				f.Violate(Violation{Rule: "manager", At: s.At, Seq: s.Seq, Node: want.node, Seen: field + " is owned by field manager " + text.Quoted(o), Allowed: "only by " + want.String()})
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func quiet() Invariant {
 		ID:        "QUIET",
 		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
 		Source:    "The aggregator",
-		Rules:     []Rule{{Code: ruleRestraint, Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
+		Rules:     []Rule{{Code: "restraint", Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
 		Timed:     AllTimed,
 		Judge:     judgeQuiet,
 	}
@@ -101,7 +101,7 @@ func judgeIdle(v *facts.Facts, f *Finding) {
 			continue
 		}
 		f.Judged++
-		if made := v.MadeBy(r.ResourceVersion); made != nil && made != r {
+		if made := v.MadeBy[r.ResourceVersion]; made != nil && made != r {
 			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: fmt.Sprintf("%s wrote %s %s and changed nothing: it was as event %d had left it", writer(r), r.Resource, r.Name, made.Seq),
 				Allowed: "a write only when a rollup changes"})
 		}
@@ -143,7 +143,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 	}
 	for _, states := range v.Reports {
 		for i, s := range states {
-			if i == 0 || !sameNews(states[i-1].Value, s.Value) || !sameAges(v, states[i-1].Value, s.Value, s.From) {
+			if i == 0 || !sameNews(v, states[i-1].Value, s.Value, s.From) {
 				cause(s.From)
 			}
 			last := i+1 == len(states)
@@ -203,21 +203,15 @@ func ages(v *facts.Facts, s facts.State[facts.Report], last bool) (out []time.Ti
 	return out
 }
 
-// sameAges reports whether the entries of two reports of the same news are believed, stale or skewed alike: the message names one that
-// is not believed, whatever is worse. A clock that is wrong writes reports that are stale when they come.
-func sameAges(v *facts.Facts, a, b *facts.Report, now time.Time) bool {
-	return a == nil || b == nil || slices.EqualFunc(a.Entries, b.Entries, func(x, y facts.Entry) bool {
-		return contract.FreshnessAt(now, x.Checked, v.Interval()) == contract.FreshnessAt(now, y.Checked, v.Interval())
-	})
-}
-
-// sameNews: two reports that differ in nothing but when they were checked.
-func sameNews(a, b *facts.Report) bool {
+// sameNews: two reports that differ in nothing but when they were checked, and that are believed, stale or skewed alike: the message names an entry that is not
+// believed, whatever is worse, and a clock that is wrong writes reports that are stale when they come.
+func sameNews(v *facts.Facts, a, b *facts.Report, now time.Time) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
+	age := func(e facts.Entry) contract.Freshness { return contract.FreshnessAt(now, e.Checked, v.Interval()) }
 	return a.Problem == b.Problem && slices.EqualFunc(a.Entries, b.Entries, func(x, y facts.Entry) bool {
-		return x.KeyID == y.KeyID && x.KEKID == y.KEKID && x.Status == y.Status && x.Detail == y.Detail
+		return x.KeyID == y.KeyID && x.KEKID == y.KEKID && x.Status == y.Status && x.Detail == y.Detail && age(x) == age(y)
 	})
 }
 
@@ -266,7 +260,7 @@ func judgeRefused(v *facts.Facts, f *Finding, all []*facts.Request, flowing span
 		}
 		if again := n - i - 1; again > most*replicas {
 			last := all[n-1]
-			f.Violate(Violation{Rule: ruleRestraint, At: last.Received, From: r.Received, To: last.Received, Seq: last.Seq,
+			f.Violate(Violation{Rule: "restraint", At: last.Received, From: r.Received, To: last.Received, Seq: last.Seq,
 				Seen:    fmt.Sprintf("%s was refused %s %s (%d) and asked again %d times within %s", r.User, r.Verb, r.Resource, r.Code, again, text.Short(window)),
 				Allowed: fmt.Sprintf("at most %d: who is refused backs off, and keeps to Retry-After", most*replicas)})
 			return

@@ -20,12 +20,12 @@ func rollupTruth() Invariant {
 		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
 		Source:    "The aggregator",
 		Rules: []Rule{
-			{Code: ruleMalformed, Statement: "a report that cannot be read makes KMSPluginsDegraded Unknown"},
-			{Code: ruleClockSkew, Statement: "a report from the future makes KMSPluginsDegraded Unknown"},
-			{Code: ruleAvailable, Statement: "KMSPluginsAvailable has the status of the table"},
-			{Code: ruleProgressing, Statement: "KMSPluginsProgressing has the status of the table"},
-			{Code: ruleReasons, Statement: houseReasons, House: true},
-			{Code: ruleBound, Statement: "the message of a rollup has at most 4096 characters", House: true},
+			{Code: "malformed", Statement: "a report that cannot be read makes KMSPluginsDegraded Unknown"},
+			{Code: "clock-skew", Statement: "a report from the future makes KMSPluginsDegraded Unknown"},
+			{Code: "available", Statement: "KMSPluginsAvailable has the status of the table"},
+			{Code: "progressing", Statement: "KMSPluginsProgressing has the status of the table"},
+			{Code: "reasons", Statement: houseReasons, House: true},
+			{Code: "bound", Statement: "the message of a rollup has at most 4096 characters", House: true},
 		},
 		Timed: AllTimed,
 		Judge: judgeRollupTruth,
@@ -48,7 +48,7 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 				return v.Unexplained(s.Span, judged, accepts).Union(untrueWhileLate(v, s.Span, accepts))
 			}
 			for _, w := range untrue(func(x facts.Value) bool { return x.Status == c.Status && x.Reason == c.Reason }) {
-				rule := ruleReasons
+				rule := "reasons"
 				if untrue(func(x facts.Value) bool { return x.Status == c.Status }).Overlaps(w) {
 					rule = kind.rule(c, v.TruthsNear(span.New(w.From, w.From.Add(1))))
 				}
@@ -58,7 +58,7 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 				continue
 			}
 			if n := utf8.RuneCountInString(c.Message); n > contract.MaxRollupMessageChars {
-				f.Violate(Violation{Rule: ruleBound, At: s.From, Seq: s.Seq, Seen: fmt.Sprintf("message of %d characters", n), Allowed: "at most 4096, then \"and N more\""})
+				f.Violate(Violation{Rule: "bound", At: s.From, Seq: s.Seq, Seen: fmt.Sprintf("message of %d characters", n), Allowed: "at most 4096, then \"and N more\""})
 			}
 		}
 	}
@@ -83,14 +83,14 @@ type rollupKind struct {
 func rollupKinds() []rollupKind {
 	return []rollupKind{
 		{contract.ConditionDegraded, "", func(r facts.Rollups) facts.Value { return r.Degraded }},
-		{contract.ConditionAvailable, ruleAvailable, func(r facts.Rollups) facts.Value { return r.Available }},
-		{contract.ConditionProgressing, ruleProgressing, func(r facts.Rollups) facts.Value { return r.Progressing }},
+		{contract.ConditionAvailable, "available", func(r facts.Rollups) facts.Value { return r.Available }},
+		{contract.ConditionProgressing, "progressing", func(r facts.Rollups) facts.Value { return r.Progressing }},
 	}
 }
 
 // rule is the rule about a status that is not that of the table: where the status is, or should be, that of a row with a rule of its own, the row's.
 func (k rollupKind) rule(c *history.Condition, near []facts.Truth) string {
-	for _, row := range [][2]string{{contract.ReasonReportMalformed, ruleMalformed}, {contract.ReasonClockSkew, ruleClockSkew}} {
+	for _, row := range [][2]string{{contract.ReasonReportMalformed, "malformed"}, {contract.ReasonClockSkew, "clock-skew"}} {
 		demanded := func(t facts.Truth) bool {
 			return t.Allows(func(r facts.Rollups) bool { return k.of(r).Reason == row[0] })
 		}

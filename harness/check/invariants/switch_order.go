@@ -19,9 +19,9 @@ func switchOrder() Invariant {
 			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
 		Source: "Switching the encryption",
 		Rules: []Rule{
-			{Code: ruleReadFirst, Statement: "no API server is configured to write with a provider that another cannot read"},
-			{Code: ruleKept, Statement: "no provider is taken out of a configuration while objects may lie under it"},
-			{Code: ruleMigrated, Statement: "nothing counts as migrated while an API server writes with another provider"},
+			{Code: "read-first", Statement: "no API server is configured to write with a provider that another cannot read"},
+			{Code: "kept", Statement: "no provider is taken out of a configuration while objects may lie under it"},
+			{Code: "migrated", Statement: "nothing counts as migrated while an API server writes with another provider"},
 		},
 		Timed: SomeTimed,
 		Judge: judgeSwitchOrder,
@@ -55,7 +55,7 @@ func (k *keepers) judgeMigrated(f *Finding, e *history.Event) {
 	writer := e.Encryption.Providers[0]
 	for _, n := range k.nodes() {
 		if has := k.has(n, e.At); len(has) > 0 && has[0] != writer {
-			f.Violate(Violation{Rule: ruleMigrated, At: e.At, Seq: e.Seq, Node: n, Seen: "every object was said to be written anew under " + writer + " while the API server of " + n + " wrote with " + has[0],
+			f.Violate(Violation{Rule: "migrated", At: e.At, Seq: e.Seq, Node: n, Seen: "every object was said to be written anew under " + writer + " while the API server of " + n + " wrote with " + has[0],
 				Allowed: "after all API servers write with " + writer})
 			return
 		}
@@ -81,13 +81,13 @@ func (k *keepers) judgeConfigured(f *Finding, e *history.Event) {
 	writer := x.Providers[0]
 	for _, n := range k.nodes() {
 		if reads := k.has(n, e.At); n != x.Node && !slices.Contains(reads, writer) {
-			bad(ruleReadFirst, "to write with "+writer, "after that of "+n+" has loaded it for reading; it has "+strings.Join(reads, ", "))
+			bad("read-first", "to write with "+writer, "after that of "+n+" has loaded it for reading; it has "+strings.Join(reads, ", "))
 			return
 		}
 	}
 	for _, p := range slices.Sorted(maps.Keys(k.left)) {
 		if !slices.Contains(x.Providers, p) {
-			bad(ruleKept, strings.Join(x.Providers, ", ")+", without "+p, "after every object was written anew: some may lie under "+p)
+			bad("kept", strings.Join(x.Providers, ", ")+", without "+p, "after every object was written anew: some may lie under "+p)
 			return
 		}
 	}

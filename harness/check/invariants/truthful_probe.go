@@ -21,12 +21,12 @@ func truthfulProbe() Invariant {
 		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
 		Source:    "The reporter, outcome of a probe",
 		Rules: []Rule{
-			{Code: rulePlugins, Statement: "a report has one entry for each plugin of the flags, in their order"},
-			{Code: ruleLastChecked, Statement: "at lastChecked the plugin was called"},
-			{Code: ruleKEKID, Statement: "kekID is the key_id that the plugin sent"},
-			{Code: ruleErrorCode, Statement: "the detail of an error names its code"},
-			{Code: ruleHealthz, Statement: "the detail of an unhealthy plugin has its healthz"},
-			{Code: ruleUnusable, Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
+			{Code: "plugins", Statement: "a report has one entry for each plugin of the flags, in their order"},
+			{Code: "no-call", Statement: "at lastChecked the plugin was called"},
+			{Code: "kek-id", Statement: "kekID is the key_id that the plugin sent"},
+			{Code: "error-code", Statement: "the detail of an error names its code"},
+			{Code: "healthz", Statement: "the detail of an unhealthy plugin has its healthz"},
+			{Code: "unusable-ok", Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
 		},
 		Timed: SomeTimed,
 		Judge: judgeTruthfulProbe,
@@ -101,10 +101,10 @@ func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all [
 	patience, current := v.Run.Timing.CadenceMax()+v.Tolerance(), all[newest]
 	switch reported := !current.reported.IsZero(); {
 	case !known:
-		bad(rulePlugins, all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
+		bad("plugins", all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
 	case v.ReporterHandover(node).Contains(at):
 	case !reported && newest > 0 && v.StartedIn(facts.Reporter(node), current.from, at.Add(-patience)):
-		bad(rulePlugins, current.keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
+		bad("plugins", current.keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
 	case reported && at.After(current.reported.Add(patience)):
 		bad("", current.keyIDs, "one reporter of a node, with the plugins that it reported at "+text.Short(current.reported.Sub(v.Judged.From))+": ")
 	}
@@ -132,13 +132,13 @@ func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts
 	}
 	seen := "entry " + string(e.Status) + " kekID " + text.Quoted(e.KEKID) + " detail " + text.Quoted(e.Detail) + " checked " + e.CheckedText
 	if mismatch == "" {
-		mismatch, rule = "the plugin's journal has no Status call at that time", ruleLastChecked
+		mismatch, rule = "the plugin's journal has no Status call at that time", "no-call"
 		if e.Status == contract.StatusError {
 			mismatch += " and nothing kept one from it"
 		}
 	}
 	if unusable {
-		rule = ruleUnusable
+		rule = "unusable-ok"
 	}
 	timed := e.Status == contract.StatusError && strings.Contains(letters(e.Detail), "deadlineexceeded") // the reporter had no time for its probe
 	f.Violate(Violation{Rule: rule, At: s.From, Seq: s.Seq, Node: t.Node, KeyID: t.KeyID, Timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
@@ -155,13 +155,13 @@ func compareEntry(v *facts.Facts, e facts.Entry, c facts.Probe, r *facts.Report)
 		return said, ""
 	case e.Status == contract.StatusError:
 		if !rightCode(e.Detail, c) {
-			return said + ", but the detail does not name its code", ruleErrorCode
+			return said + ", but the detail does not name its code", "error-code"
 		}
 		return "", ""
 	case !sameKEK(e.KEKID, c.Call, len(r.Typed) > 0):
-		return said + ", another kekID", ruleKEKID
+		return said + ", another kekID", "kek-id"
 	case e.Status == contract.StatusUnhealthy && c.Healthz != "ok" && !records(e.Detail, c.Healthz):
-		return said + ", but the detail does not tell its healthz", ruleHealthz
+		return said + ", but the detail does not tell its healthz", "healthz"
 	}
 	return "", ""
 }

@@ -17,7 +17,7 @@ func union() Invariant {
 		ID:        "UNION",
 		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
 		Source:    "The aggregator, suffix routing",
-		Rules:     []Rule{{Code: ruleReports, Statement: "no condition of a reporter is in the ClusterOperator"}},
+		Rules:     []Rule{{Code: "reports", Statement: "no condition of a reporter is in the ClusterOperator"}},
 		Timed:     AllTimed,
 		Judge:     judgeUnion,
 	}
@@ -27,7 +27,7 @@ func judgeUnion(v *facts.Facts) (f Finding) {
 	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperatorConditions)) {
 		for _, s := range v.ClusterOperatorConditions[t] {
 			if s.Value != nil && leaked(t, s.Value.Message) {
-				f.Violate(Violation{Rule: ruleReports, At: s.From, Seq: s.Seq, Seen: "a reporter's condition on the ClusterOperator: " + text.Condition(s.Value), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
+				f.Violate(Violation{Rule: "reports", At: s.From, Seq: s.Seq, Seen: "a reporter's condition on the ClusterOperator: " + text.Condition(s.Value), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
 			}
 		}
 	}

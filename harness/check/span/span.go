@@ -11,6 +11,7 @@ import (
 // Span is the time from From until just before To.
 type Span struct{ From, To time.Time }
 
+// New is the span from one instant until just before another; it is empty if that is no later.
 func New(from, to time.Time) Span { return Span{from, to} }
 
 func (s Span) Empty() bool               { return !s.From.Before(s.To) }
@@ -18,6 +19,7 @@ func (s Span) Length() time.Duration     { return s.To.Sub(s.From) }
 func (s Span) Contains(t time.Time) bool { return !t.Before(s.From) && t.Before(s.To) }
 func (s Span) Clip(o Span) Span          { return Span{Latest(s.From, o.From), Earliest(s.To, o.To)} }
 
+// Grow begins a span earlier and ends it later; with negative durations it shrinks.
 func (s Span) Grow(before, after time.Duration) Span {
 	return Span{s.From.Add(-before), s.To.Add(after)}
 }
@@ -133,6 +135,7 @@ func (s Set) Overlaps(o Span) bool {
 // Begin is where a set begins that is not empty.
 func (s Set) Begin() time.Time { return s[0].From }
 
+// Total is the length of all spans together.
 func (s Set) Total() (d time.Duration) {
 	for _, x := range s {
 		d += x.Length()

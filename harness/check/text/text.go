@@ -14,6 +14,7 @@ const MaxShown = 200
 // Quoted is a text of others, safe to print.
 func Quoted(s string) string { return `"` + contract.SafeText(s, MaxShown) + `"` }
 
+// Condition is one line: "Type=Status/Reason" and the quoted message; "absent" if there is none.
 func Condition(c *history.Condition) string {
 	if c == nil {
 		return "absent"
