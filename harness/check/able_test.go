@@ -40,7 +40,7 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		w.at(10*time.Second, link(c.state)).at(40*time.Second, link(history.LinkOK))
 		w.boot()
 		v := facts.New(w.finish(50 * time.Second))
-		middle := span.New(v.Judged.From.Add(35*time.Second), v.Judged.From.Add(36*time.Second))
+		middle := span.New(v.Period.From.Add(35*time.Second), v.Period.From.Add(36*time.Second))
 		if judged := v.AggregatorInCharge.Covers(middle); judged != c.judged {
 			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.AggregatorInCharge)
 		}

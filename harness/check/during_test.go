@@ -45,7 +45,7 @@ func TestExposure(t *testing.T) {
 	begin := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
 	v := facts.New(nil)
-	v.Judged, v.Phases[history.PhaseAfter] = span.New(at(0), at(1000)), at(500)
+	v.Period, v.Phases[history.PhaseAfter] = span.New(at(0), at(1000)), at(500)
 	v.Run.Timing.Interval, v.Run.Timing.AggregatorLatency = time.Second, time.Second // 5 s after its end
 	act := func(s float64, verb, target string, params map[string]any) {
 		v.Actions = append(v.Actions, facts.Action{Action: &history.Action{Verb: verb, Target: target, Params: params}, Span: span.New(at(s), at(s)), Done: true})

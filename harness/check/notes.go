@@ -26,8 +26,8 @@ func notes(v *facts.Facts) []string {
 	}
 	watched := append(invariants.RolesUnderTest(v), history.RoleAPIServer)
 	for e := range v.Each(history.KindContainer, history.KindProcess) {
-		if what, node := death(*e, watched); what != "" && v.Judged.Contains(e.At) && !v.AskedToEnd(node, e.At) && !v.Revising(node).Contains(e.At) {
-			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", text.Short(e.At.Sub(v.Judged.From)), e.At.UTC().Format("15:04:05.000"), what))
+		if what, node := death(*e, watched); what != "" && v.Period.Contains(e.At) && !v.AskedToEnd(node, e.At) && !v.Revising(node).Contains(e.At) {
+			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", text.Short(e.At.Sub(v.Period.From)), e.At.UTC().Format("15:04:05.000"), what))
 		}
 	}
 	if more := len(all) - MaxViolations; more > 0 {
@@ -67,7 +67,7 @@ type ContainerChange struct {
 // containers are the first MaxViolations changes, and how many there were.
 func containers(v *facts.Facts) (first []ContainerChange, count int) {
 	for e := range v.Each(history.KindContainer) {
-		first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.Judged.From)})
+		first = append(first, ContainerChange{*e.Container, e.At, e.At.Sub(v.Period.From)})
 	}
 	return first[:min(len(first), MaxViolations)], len(first)
 }

@@ -44,7 +44,7 @@ func explains(v *facts.Facts, at time.Time, late time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%s waited for a processor for %s at +%s, %s in all within %s before that", longest.Process, text.Short(longest.Length()),
-		text.Short(longest.From.Sub(v.Judged.From)), text.Short(total), text.Short(reach(v)))
+		text.Short(longest.From.Sub(v.Period.From)), text.Short(total), text.Short(reach(v)))
 }
 
 // explainsAll describes how starvation explains the first violation of an invariant; empty if it does not explain every one.

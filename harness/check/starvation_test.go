@@ -266,7 +266,7 @@ func invariant(id string) Invariant {
 // TestLaterThanStarvationCauses: a violation is not explained by starvation that is much shorter than its delay.
 func TestLaterThanStarvationCauses(t *testing.T) {
 	v := facts.New(starvedAt(faulty(nil, ""), history.RoleHarness, "", 900*milli, 12*sec))
-	due := v.Judged.From.Add(13 * sec)
+	due := v.Period.From.Add(13 * sec)
 	for late, explained := range map[time.Duration]bool{0: true, 900 * milli: true, 4 * sec: false} {
 		f := Finding{Count: 1, Violations: []Violation{{At: due.Add(late), To: due}}}
 		if why := explainsAll(v, invariant("FRESH-ONLY"), f); (why != "") != explained {

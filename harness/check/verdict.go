@@ -95,8 +95,8 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	all := facts.All(events)
 	v := all[0]
 	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), Reproduce: v.Run.Reproduce, Events: len(events)}
-	if !v.Judged.From.IsZero() {
-		out.Duration = v.Judged.Length()
+	if !v.Period.From.IsZero() {
+		out.Duration = v.Period.Length()
 	}
 	excuses := map[string]string{}
 	for _, x := range v.Run.Excused {
@@ -153,13 +153,13 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 		r.Status, r.starved = Failed, explainsAll(v, i, f)
 	case excused:
 		r.Status, r.Count = Failed, 1
-		f.Violate(Violation{At: v.Judged.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
+		f.Violate(Violation{At: v.Period.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case f.Judged == 0:
 		r.Status = NotJudged
 	}
 	first := func(all []Violation) (some []Violation) {
 		for _, x := range all[:min(len(all), MaxViolations)] {
-			x.Invariant, x.Offset = i.ID, x.At.Sub(v.Judged.From)
+			x.Invariant, x.Offset = i.ID, x.At.Sub(v.Period.From)
 			some = append(some, x)
 		}
 		return some
@@ -189,7 +189,7 @@ func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
 		case a.Done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.Failed:
-			failing(failingAction(a, a.To.Sub(v.Judged.From)), a.Length() >= v.Run.Timing.DetectionBound()) // what is refused fails at once
+			failing(failingAction(a, a.To.Sub(v.Period.From)), a.Length() >= v.Run.Timing.DetectionBound()) // what is refused fails at once
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
@@ -207,7 +207,7 @@ func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
 				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				failing(failingExpectation(e, e.At.Sub(v.Judged.From)), true)
+				failing(failingExpectation(e, e.At.Sub(v.Period.From)), true)
 			}
 		case history.KindEnd:
 			ended = true

@@ -30,7 +30,7 @@ func (v *Facts) ReporterWriting(node string) span.Set {
 		server = ""
 	}
 	kept := v.refused(history.RoleReporter, node, server).Union(v.crowded(node)).Union(v.clockSetBack(node))
-	return v.ReporterReaching(node).Intersect(kept.Complement(v.Judged))
+	return v.ReporterReaching(node).Intersect(kept.Complement(v.Period))
 }
 
 // ReporterReaching is when the reporter of node ran, and reached an API server that could serve it.
@@ -78,14 +78,14 @@ func (v *Facts) discovered(node string, linked span.Set) span.Set {
 
 // readAggregator reads when an aggregator ran, had a path to an API server, and had taken (back) its place after anything on that path changed.
 func (v *Facts) readAggregator() {
-	ran := span.Set{v.Judged}
+	ran := span.Set{v.Period}
 	if len(v.OfRole(history.RoleAggregator)) > 0 {
 		ran = v.some(history.RoleAggregator, func(p Process) span.Set { return v.While(p, Up) })
 	}
 	path := v.anyAPIServer().Intersect(v.balancerFine()).Intersect(v.LinksFine(func(l Link) bool { return l.From == history.RoleAggregator }))
-	path = path.Intersect(v.Prompt(history.RoleLoadBalancer, history.RoleAPIServer)).Intersect(v.refused(history.RoleAggregator, "", "").Complement(v.Judged))
+	path = path.Intersect(v.Prompt(history.RoleLoadBalancer, history.RoleAPIServer)).Intersect(v.refused(history.RoleAggregator, "", "").Complement(v.Period))
 	v.AggregatorBehind = ran.Intersect(path).Intersect(v.undisturbed()).Intersect(v.ClockSettled(""))
-	v.AggregatorInCharge = v.AggregatorBehind.Intersect(v.WatchesLate().Complement(v.Judged))
+	v.AggregatorInCharge = v.AggregatorBehind.Intersect(v.WatchesLate().Complement(v.Period))
 	v.AggregatorAble = v.AggregatorInCharge.Settled(v.Latency())
 }
 
@@ -107,7 +107,7 @@ func (v *Facts) undisturbed() span.Set {
 		}
 		disturbed = append(disturbed, span.New(s.At, until))
 	}
-	return span.Merge(disturbed).Complement(v.Judged)
+	return span.Merge(disturbed).Complement(v.Period)
 }
 
 // operatorStarts is how long an operator under test may take from its start until it has written the ClusterOperator. In library-go the lease of one that
@@ -132,7 +132,7 @@ type Starved struct {
 func (v *Facts) readStarvation() {
 	for e := range v.Each(history.KindStarvation) {
 		s := e.Starvation
-		if x := span.New(s.From, s.To).Clip(v.Judged); !UnderTest(s.Role) && !x.Empty() {
+		if x := span.New(s.From, s.To).Clip(v.Period); !UnderTest(s.Role) && !x.Empty() {
 			v.Starved = append(v.Starved, Starved{x, Process{Role: s.Role, Node: s.Node}})
 		}
 	}

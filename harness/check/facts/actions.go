@@ -53,7 +53,7 @@ func (a Action) targets() []string {
 	return strings.FieldsFunc(a.Target, func(r rune) bool { return r == ' ' || r == ',' || r == ';' })
 }
 
-// EndsReporter reports whether an action asks the reporter of a node to end.
+// EndsReporter reports whether an action ends the reporter of a node.
 func (a Action) EndsReporter(node string) bool {
 	return (a.Verb == "stop" || a.Verb == "restart") && slices.ContainsFunc(a.targets(), func(word string) bool {
 		return word == history.RoleReporter || word == history.RoleReporter+"/"+node
@@ -78,7 +78,7 @@ func (a Action) on(p PluginID) bool {
 	return !named
 }
 
-// actionsOn are the injections and releases of faults that were aimed at a plugin.
+// actionsOn are the actions of a verb that were aimed at a plugin.
 func (v *Facts) actionsOn(p PluginID, verb string) []Action {
 	return slices.DeleteFunc(slices.Clone(v.Actions), func(a Action) bool { return a.Verb != verb || !a.on(p) })
 }
@@ -149,9 +149,9 @@ func (v *Facts) UnderWay(verb string, at time.Time) bool {
 // Handled reports whether the scenario ended processes or nodes meanwhile.
 func (v *Facts) Handled(at time.Time) bool { return v.lasting(at, v.Tolerance(), Action.ends) }
 
-// End is a pause of a program under test, or an end that was requested. It is forged if nothing of the harness's own is behind it: a program that can write
-// the journal of its supervisor would excuse itself by it. No other fact takes forged ones into account.
-type End struct {
+// Interruption is a pause of a program under test, or an end that was requested. It is forged if no action of the harness and no change of a container explains it:
+// a program that can write the journal of its supervisor could excuse itself by one. No other fact takes forged ones into account.
+type Interruption struct {
 	*history.Event
 	Pause, Forged bool
 }
@@ -161,8 +161,8 @@ func UnderTest(role string) bool {
 	return slices.Contains([]string{history.RolePlugin, history.RoleReporter, history.RoleAggregator, history.RoleOperator}, role)
 }
 
-// readEnds reads pauses and requested ends. An operator has revisions rolled out, which end plugins and reporters at any time.
-func (v *Facts) readEnds() {
+// readInterruptions reads pauses and requested ends. An operator has revisions rolled out, which end plugins and reporters at any time.
+func (v *Facts) readInterruptions() {
 	v.forged = map[int64]bool{}
 	for e := range v.Each(history.KindProcess) {
 		p := e.Process
@@ -171,9 +171,9 @@ func (v *Facts) readEnds() {
 		if !UnderTest(p.Role) || !pause && (!requested || v.Run.Lifecycle == history.LifecycleOperator) {
 			continue
 		}
-		end := End{e, pause, !v.acted(e, pause) && !v.containerChanged(p.Node, e.At)}
-		v.forged[e.Seq] = end.Forged
-		v.Ends = append(v.Ends, end)
+		x := Interruption{e, pause, !v.acted(e, pause) && !v.containerChanged(p.Node, e.At)}
+		v.forged[e.Seq] = x.Forged
+		v.Interruptions = append(v.Interruptions, x)
 	}
 }
 

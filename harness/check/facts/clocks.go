@@ -18,7 +18,7 @@ type clockPeriod struct {
 func (v *Facts) readClocks() {
 	v.clocks = map[string][]clockPeriod{}
 	for e := range v.Each(history.KindClock) {
-		v.clocks[e.Clock.Node] = span.Append(v.clockPeriods(e.Clock.Node), clockPeriod{span.New(e.At, v.Judged.To), e.Clock.Ahead})
+		v.clocks[e.Clock.Node] = span.Append(v.clockPeriods(e.Clock.Node), clockPeriod{span.New(e.At, v.Period.To), e.Clock.Ahead})
 	}
 }
 
@@ -26,7 +26,7 @@ func (v *Facts) clockPeriods(node string) []clockPeriod {
 	if known, ok := v.clocks[node]; ok {
 		return known
 	}
-	return []clockPeriod{{Span: v.Judged.Grow(time.Hour, 0)}}
+	return []clockPeriod{{Span: v.Period.Grow(time.Hour, 0)}}
 }
 
 // ClockSettled returns the spans in which the clock of a node, or, with no node, the aggregator's, was correct and its users had recovered from an earlier
@@ -38,7 +38,7 @@ func (v *Facts) ClockSettled(node string) span.Set {
 			off = append(off, p.Grow(0, v.Interval()+v.Run.Timing.CadenceMax()+v.Tolerance()))
 		}
 	}
-	return span.Merge(off).Complement(v.Judged)
+	return span.Merge(off).Complement(v.Period)
 }
 
 // clockSetBack is when the clock of a node had been set back, so that what its reporter reports looks older than what it wrote before: until the clock is there
@@ -81,7 +81,7 @@ func (v *Facts) CheckedAt(node string, e Entry) (at time.Time, known bool) {
 	found := 0
 	for _, p := range v.clockPeriods(node) {
 		t := e.Checked.Add(-p.ahead)
-		if p.Grow(e.Precision, e.Precision).Contains(t) || p.To.Equal(v.Judged.To) && p.ahead == 0 && !t.Before(p.From) {
+		if p.Grow(e.Precision, e.Precision).Contains(t) || p.To.Equal(v.Period.To) && p.ahead == 0 && !t.Before(p.From) {
 			at = t
 			found++
 		}

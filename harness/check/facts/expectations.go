@@ -26,7 +26,7 @@ func (x Expectation) expects(node string) bool {
 
 func (v *Facts) readExpectations() {
 	for e := range v.Each(history.KindExpected) {
-		x := Expectation{span.New(e.At, v.Judged.To), e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
+		x := Expectation{span.New(e.At, v.Period.To), e.Expected.KMSActive, map[string]history.ExpectedNode{}, e.At}
 		for _, n := range e.Expected.Nodes {
 			x.Nodes[n.Name] = n
 			if n.Since.Equal(e.At) {
@@ -68,7 +68,7 @@ func (v *Facts) PluginExpected(p PluginID) span.Set {
 
 // NotExpected is when it is known that a node should not report.
 func (v *Facts) NotExpected(node string) span.Set {
-	return v.NodeExpected(node).Complement(v.Judged).Intersect(v.ExpectationsKnown())
+	return v.NodeExpected(node).Complement(v.Period).Intersect(v.ExpectationsKnown())
 }
 
 // ExpectationsKnown is since when it is known what should report.
@@ -76,7 +76,7 @@ func (v *Facts) ExpectationsKnown() span.Set {
 	if len(v.Expectations) == 0 {
 		return nil
 	}
-	return span.Set{span.New(v.Expectations[0].From, v.Judged.To)}
+	return span.Set{span.New(v.Expectations[0].From, v.Period.To)}
 }
 
 // ExpectedNodes are the names of all nodes that were ever expected, sorted.

@@ -15,26 +15,26 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Facts are computed once for all invariants. Nobody changes them; they remember what methods have computed, so that only one goroutine at a time may use them.
+// Facts are computed once for all invariants, which must not change them. Methods remember what they have computed: only one goroutine at a time may call them.
 type Facts struct {
 	APIServer string // an aggregated one; empty: kube-apiserver
 	Run       history.Run
 	Events    []history.Event // in time, until teardown began
 	Recorded  []history.Event // as recorded, to the end
-	Judged    span.Span       // from the first of Events until just after the last
+	Period    span.Span       // the judged part of the run: from the first of Events until just after the last
 	Phases    map[history.PhaseName]time.Time
 
-	Actions      []Action
-	Ends         []End
-	Expectations []Expectation
-	Processes    map[Process][]ProcessState
-	Doubled      map[Process]span.Set // while a process and its successor ran
-	Disturbances []Disturbance
-	Links        []Link
-	Refusals     []Refusal
-	LateWatches  []LateWatches
-	Starved      []Starved
-	Starvation   span.Set
+	Actions       []Action
+	Interruptions []Interruption
+	Expectations  []Expectation
+	Processes     map[Process][]ProcessState
+	Successions   map[Process]span.Set // while a process and its successor both ran
+	Disturbances  []Disturbance
+	Links         []Link
+	Refusals      []Refusal
+	LateWatches   []LateWatches
+	Starved       []Starved
+	Starvation    span.Set
 
 	Requests []*Request
 	// RequestsOf are those of each node's reporter, and of an aggregator for it. TriedWrites are those of them that were to write the report of the node.
@@ -57,7 +57,7 @@ type Facts struct {
 	// that; their spans are when they may be said.
 	Truths, Overtaken []Truth
 
-	forged              map[int64]bool // by Seq of the event: see End
+	forged              map[int64]bool // by Seq of the event: see Interruption
 	nodeNames           map[string]bool
 	clocks              map[string][]clockPeriod // by node; "": the aggregator's
 	seen                map[string]bool          // resourceVersions of the CR that the watch delivered
@@ -93,7 +93,7 @@ func New(events []history.Event) *Facts {
 	v := &Facts{Recorded: events, Phases: map[history.PhaseName]time.Time{}, writes: map[string][]Write{}, reporterAble: map[string]span.Set{}}
 	v.Events = v.judged(history.InTime(events))
 	if len(v.Events) > 0 {
-		v.Judged = span.New(v.Events[0].At, v.Events[len(v.Events)-1].At.Add(time.Nanosecond))
+		v.Period = span.New(v.Events[0].At, v.Events[len(v.Events)-1].At.Add(time.Nanosecond))
 	}
 	for e := range v.Each(history.KindPhase) {
 		if _, seen := v.Phases[e.Phase.Name]; !seen {
@@ -103,7 +103,7 @@ func New(events []history.Event) *Facts {
 	v.readActions()
 	v.readExpectations()
 	v.readNodeNames()
-	v.readEnds()
+	v.readInterruptions()
 	v.readProcesses()
 	v.readClocks()
 	v.readLinks()

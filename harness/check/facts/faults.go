@@ -114,7 +114,7 @@ func (v *Facts) FaultWindows() map[string]span.Set {
 		}
 	}
 	for _, w := range open {
-		end(w, span.Latest(cmp.Or(v.Phases[history.PhaseAfter], v.Judged.To), w.from))
+		end(w, span.Latest(cmp.Or(v.Phases[history.PhaseAfter], v.Period.To), w.from))
 	}
 	return windows
 }

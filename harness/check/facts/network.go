@@ -38,7 +38,7 @@ type LateWatches struct {
 func (v *Facts) readLinks() {
 	last := map[linkID]int{}
 	for e := range v.Each(history.KindLink) {
-		l := Link{e.Link, e.At, v.Judged.To}
+		l := Link{e.Link, e.At, v.Period.To}
 		if before, known := last[l.id()]; known {
 			v.Links[before].Until = e.At
 		}
@@ -72,9 +72,9 @@ func (v *Facts) LinksFineBut(match, tolerable func(Link) bool) span.Set {
 		}
 	}
 	for _, from := range since {
-		bad = append(bad, span.New(from, v.Judged.To))
+		bad = append(bad, span.New(from, v.Period.To))
 	}
-	return span.Merge(bad).Complement(v.Judged)
+	return span.Merge(bad).Complement(v.Period)
 }
 
 // readRefusals reads which requests were refused when. After the end of one the aggregator has to come back, as
@@ -90,12 +90,12 @@ func (v *Facts) readRefusals() {
 		}
 		if !e.Refusal.Over {
 			open[k] = len(v.Refusals)
-			v.Refusals = append(v.Refusals, Refusal{e.Refusal, span.New(e.At, v.Judged.To)})
+			v.Refusals = append(v.Refusals, Refusal{e.Refusal, span.New(e.At, v.Period.To)})
 		}
 	}
 	for _, r := range v.Refusals {
 		if r.Affects(history.RoleAggregator) {
-			v.Disturbances = append(v.Disturbances, Disturbance{r.LastRetry(), true})
+			v.Disturbances = append(v.Disturbances, Disturbance{r.lastRetry(), true})
 		}
 	}
 }
@@ -108,8 +108,8 @@ func (r Refusal) Answers(q *Request, role string) bool {
 	return r.Affects(role) && r.Code == q.Code && (r.Contains(q.At) || r.Contains(q.Received))
 }
 
-// LastRetry returns the latest instant at which a refused client sends its request again: no client does before Retry-After.
-func (r Refusal) LastRetry() time.Time { return r.To.Add(r.RetryAfter) }
+// lastRetry returns the latest instant at which a refused client sends its request again: no client does before Retry-After.
+func (r Refusal) lastRetry() time.Time { return r.To.Add(r.RetryAfter) }
 
 // meets reports whether a refusal is of requests that a role makes: reporters apply, and in the conditions form they read before.
 func (v *Facts) meets(r Refusal, role string) bool {
@@ -127,7 +127,7 @@ func (v *Facts) refused(role, node, server string) span.Set {
 			at = node
 		}
 		if v.meets(r, role) && (at == "" || r.Node == "" || r.Node == at) {
-			out = append(out, span.New(r.From, span.Latest(r.LastRetry(), r.From.Add(1))))
+			out = append(out, span.New(r.From, span.Latest(r.lastRetry(), r.From.Add(1))))
 		}
 	}
 	return span.Merge(out)
@@ -145,7 +145,7 @@ func (v *Facts) readWatches() {
 		for _, d := range late {
 			most = max(most, d)
 		}
-		v.LateWatches = span.Append(v.LateWatches, LateWatches{span.New(e.At, v.Judged.To), most})
+		v.LateWatches = span.Append(v.LateWatches, LateWatches{span.New(e.At, v.Period.To), most})
 	}
 	v.LateWatches = slices.DeleteFunc(v.LateWatches, func(l LateWatches) bool { return l.Late == 0 })
 }
@@ -162,7 +162,7 @@ func (v *Facts) apiServerFine(node string) span.Set {
 		if p.Node == "" || p.Node == node || node == "" {
 			return v.While(p, Up)
 		}
-		return span.Set{v.Judged}
+		return span.Set{v.Period}
 	})
 	links := v.LinksFine(func(l Link) bool { return l.From == history.RoleAPIServer && l.on(node) })
 	return v.UpOrUnmentioned(Process{Role: history.RoleAPIServer, Node: node}).Intersect(etcd).Intersect(links)

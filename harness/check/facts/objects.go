@@ -73,7 +73,7 @@ func (v *Facts) written(states []history.Event) []history.Event {
 // addConditions adds the conditions that differ between two states of an object.
 func (v *Facts) addConditions(states map[string][]State[history.Condition], old, new *history.Object, e history.Event) {
 	add := func(conditionType string, c *history.Condition) {
-		states[conditionType] = span.Append(states[conditionType], State[history.Condition]{span.New(e.At, v.Judged.To), e.Seq, c})
+		states[conditionType] = span.Append(states[conditionType], State[history.Condition]{span.New(e.At, v.Period.To), e.Seq, c})
 	}
 	before := make(map[string]*history.Condition, len(old.Conditions))
 	for i := range old.Conditions {
@@ -97,7 +97,7 @@ func (v *Facts) standing(states []State[history.Condition], first time.Time) []S
 	if first.IsZero() {
 		return nil
 	}
-	out := append([]State[history.Condition]{{Span: span.New(first, v.Judged.To)}}, states...)
+	out := append([]State[history.Condition]{{Span: span.New(first, v.Period.To)}}, states...)
 	if len(states) > 0 {
 		out[0].To = states[0].From
 	}
@@ -128,11 +128,11 @@ func (v *Facts) Watched() span.Set {
 	if len(v.CRs) == 0 {
 		return nil
 	}
-	return span.Set{span.New(v.CRs[0].At, v.Judged.To)}
+	return span.Set{span.New(v.CRs[0].At, v.Period.To)}
 }
 
-// CRAt is the state of the CR at an instant; nil before the first.
-func (v *Facts) CRAt(t time.Time) *Snapshot {
+// crAt is the state of the CR at an instant; nil before the first.
+func (v *Facts) crAt(t time.Time) *Snapshot {
 	i := sort.Search(len(v.CRs), func(i int) bool { return v.CRs[i].At.After(t) }) - 1
 	if i < 0 {
 		return nil
@@ -167,7 +167,7 @@ func (v *Facts) Healths() (out []Health) {
 	for e := range v.Each(history.KindObject) {
 		o := e.Object
 		if o.Health != nil && plural(o.Resource) == contract.HealthResource && o.Name+"s" == plural(v.Run.Operator) {
-			out = span.Append(out, Health{span.New(e.At, v.Judged.To), e.Seq, o.Health})
+			out = span.Append(out, Health{span.New(e.At, v.Period.To), e.Seq, o.Health})
 		}
 	}
 	return out

@@ -105,7 +105,7 @@ func (v *Facts) leftOpen(t *Plugin) span.Set {
 		if p.BySource == 0 || p.surely {
 			continue
 		}
-		until := v.Judged.To
+		until := v.Period.To
 		if next := slices.IndexFunc(t.Probes[i+1:], Probe.tells); next >= 0 {
 			until = t.Probes[i+1+next].Began
 		}
@@ -158,7 +158,7 @@ func (v *Facts) faultsOn(p PluginID) []fault {
 	if after, ok := v.Phases[history.PhaseAfter]; ok {
 		closing("", span.Latest(after, released))
 	}
-	closing("", v.Judged.To)
+	closing("", v.Period.To)
 	return out
 }
 
@@ -176,7 +176,7 @@ func (v *Facts) evidenceOf(t *Plugin) []evidence {
 				seq = cmp.Or(seq, s.Seq)
 			}
 		}
-		if d.To.Before(v.Judged.To) { // the process may have answered a little before that was recorded
+		if d.To.Before(v.Period.To) { // the process may have answered a little before that was recorded
 			d.To = span.Latest(d.From, d.To.Add(-v.Tolerance()))
 		}
 		out = append(out, evidence{Span: d, seq: seq})
@@ -196,7 +196,7 @@ func (v *Facts) unreached(t *Plugin) span.Set {
 	for _, p := range t.Probes {
 		calls = append(calls, span.New(p.Began, p.Ended.Add(patience)))
 	}
-	return t.Opaque.Intersect(v.ReporterAble(t.Node)).Settled(patience).Intersect(span.Merge(calls).Complement(v.Judged))
+	return t.Opaque.Intersect(v.ReporterAble(t.Node)).Settled(patience).Intersect(span.Merge(calls).Complement(v.Period))
 }
 
 // repairs are the instants at which something was done that may have mended p, in order.
@@ -276,7 +276,7 @@ func (v *Facts) assess(t *Plugin, all []evidence) {
 	if !run.From.IsZero() {
 		good = append(good, run)
 	}
-	t.Good = span.Merge(good).Intersect(t.Opaque.Union(t.Idle).Complement(v.Judged))
+	t.Good = span.Merge(good).Intersect(t.Opaque.Union(t.Idle).Complement(v.Period))
 }
 
 // lost reports whether a gap between two good calls is too long to know what was in it.

@@ -62,14 +62,14 @@ type Disturbance struct {
 }
 
 func (v *Facts) readProcesses() {
-	v.Processes, v.Doubled = map[Process][]ProcessState{}, map[Process]span.Set{}
+	v.Processes, v.Successions = map[Process][]ProcessState{}, map[Process]span.Set{}
 	var succession history.Succession
 	for e := range v.Each(history.KindProcess) {
 		p, k := e.Process, ProcessOf(e.Process)
 		if v.forged[e.Seq] || v.succeeded(&succession, *p, e.At) {
 			continue
 		}
-		v.Processes[k] = span.Append(v.Processes[k], ProcessState{Span: span.New(e.At, v.Judged.To), Seq: e.Seq, Event: p.State})
+		v.Processes[k] = span.Append(v.Processes[k], ProcessState{Span: span.New(e.At, v.Period.To), Seq: e.Seq, Event: p.State})
 		if DisturbsAggregator(p.Role) {
 			v.Disturbances = append(v.Disturbances, Disturbance{e.At, p.State != history.ProcessPaused && p.State != history.ProcessSilenced && p.State != history.ProcessResumed})
 		}
@@ -82,12 +82,12 @@ func (v *Facts) readProcesses() {
 // succeeded reports whether a change is the end of a process whose successor was started before it, and notes how long they ran side by side.
 func (v *Facts) succeeded(s *history.Succession, p history.Process, at time.Time) bool {
 	replaced, k := s.Replaced(p), ProcessOf(&p)
-	last := len(v.Doubled[k]) - 1
+	last := len(v.Successions[k]) - 1
 	switch {
 	case replaced && last >= 0:
-		v.Doubled[k][last].To = at
+		v.Successions[k][last].To = at
 	case p.State == history.ProcessStarted && s.Overlaps(p):
-		v.Doubled[k] = append(v.Doubled[k], span.New(at, v.Judged.To))
+		v.Successions[k] = append(v.Successions[k], span.New(at, v.Period.To))
 	}
 	return replaced
 }
@@ -141,14 +141,14 @@ func (v *Facts) While(p Process, activities ...Activity) span.Set {
 	if len(states) == 0 {
 		return nil
 	}
-	first := ProcessState{Span: span.New(v.Judged.From, states[0].From), Activity: initial(states[0])}
+	first := ProcessState{Span: span.New(v.Period.From, states[0].From), Activity: initial(states[0])}
 	return span.Where(append([]ProcessState{first}, states...), func(s ProcessState) bool { return slices.Contains(activities, s.Activity) })
 }
 
 // UpOrUnmentioned is when a process of the environment was up: one that the history never mentions always was.
 func (v *Facts) UpOrUnmentioned(p Process) span.Set {
 	if len(v.Processes[p]) == 0 {
-		return span.Set{v.Judged}
+		return span.Set{v.Period}
 	}
 	return v.While(p, Up)
 }
@@ -180,7 +180,7 @@ func (v *Facts) OfRole(role string) (out []Process) {
 
 // every is when something held of each process of a role, and some when it held of one at least.
 func (v *Facts) every(role string, held func(Process) span.Set) span.Set {
-	out := span.Set{v.Judged}
+	out := span.Set{v.Period}
 	for _, p := range v.OfRole(role) {
 		out = out.Intersect(held(p))
 	}
@@ -207,16 +207,16 @@ func (v *Facts) Encryptor() string {
 // their own rate: that time is left out.
 func (v *Facts) ReporterRuns(node string) []span.Span {
 	var runs []span.Span
-	end := v.Judged.To.Add(time.Second)
+	end := v.Period.To.Add(time.Second)
 	cut := func(from time.Time) { runs = span.Append(runs, span.New(from, end)) }
-	cut(v.Judged.From)
+	cut(v.Period.From)
 	for _, s := range v.Processes[Reporter(node)] {
 		if s.Event == history.ProcessStarted || s.Event == history.ProcessResumed {
 			cut(s.From)
 		}
 	}
 	for i := range runs {
-		for _, two := range v.Doubled[Reporter(node)] {
+		for _, two := range v.Successions[Reporter(node)] {
 			if two.From.Equal(runs[i].From) {
 				runs[i].From = two.To
 			}
@@ -229,7 +229,7 @@ func (v *Facts) ReporterRuns(node string) []span.Span {
 // ReporterHandover is when two reporters of a node wrote, each of them what it had asked before its write: the later of two probes may be written first.
 // The last write of the one that ended was under way for a write's deadline at most.
 func (v *Facts) ReporterHandover(node string) (out span.Set) {
-	for _, s := range v.Doubled[Reporter(node)] {
+	for _, s := range v.Successions[Reporter(node)] {
 		out = append(out, s.Grow(0, v.Run.Timing.WriteTimeout+v.Tolerance()))
 	}
 	return out
@@ -264,7 +264,7 @@ func (v *Facts) Revising(node string) span.Set {
 		}
 	}
 	if !asked.IsZero() {
-		all = append(all, span.New(asked, v.Judged.To))
+		all = append(all, span.New(asked, v.Period.To))
 	}
 	return span.Merge(all)
 }

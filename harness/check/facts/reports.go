@@ -16,7 +16,7 @@ type Report struct {
 	Typed     []contract.TypedReport // typed form
 	Entries   []Entry                // of both forms; of two for one keyID the one checked last
 	Problem   string                 // why (a part of) it cannot be believed
-	Foreign   bool                   // written by somebody who is not the system under test
+	Foreign   bool                   // not written by the system under test
 }
 
 // Oversized reports whether a report has more text than a reporter may write.
@@ -100,7 +100,7 @@ func (v *Facts) nextReports(previous, s Snapshot) map[string]*Report {
 	changed := len(all) != len(previous.Reports)
 	change := func(node string, r *Report) {
 		changed = true
-		v.Reports[node] = span.Append(v.Reports[node], State[Report]{span.New(s.At, v.Judged.To), s.Seq, r})
+		v.Reports[node] = span.Append(v.Reports[node], State[Report]{span.New(s.At, v.Period.To), s.Seq, r})
 	}
 	for node, r := range all {
 		old := previous.Reports[node]

@@ -212,7 +212,7 @@ func (v *Facts) unseenWrites(from, to time.Time) (out []*Request) {
 	return out
 }
 
-// writtenByOthers reports whether a report was put there by somebody who is not the system under test, such as the
+// writtenByOthers reports whether a report was not written by the system under test, but for example by the
 // harness in the part of a hostile or careless writer.
 func (v *Facts) writtenByOthers(s Snapshot, node string, old *Report) bool {
 	r := v.MadeBy[s.Object.ResourceVersion]
@@ -327,7 +327,7 @@ func (v *Facts) crowded(node string) span.Set {
 			}
 			return s.At.After(r.At) && others+len(r.Body.Typed) <= contract.MaxTypedReports
 		}
-		until := v.Judged.To
+		until := v.Period.To
 		if i := slices.IndexFunc(v.CRs, fits); i >= 0 {
 			until = v.CRs[i].At
 		}

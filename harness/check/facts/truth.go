@@ -38,7 +38,7 @@ func (v *Facts) readTruths() {
 	awaiting := newAwaiting(v)
 	for _, epoch := range pieces(v.epochs()) {
 		x, known := v.ExpectedAt(epoch.From)
-		s := v.CRAt(epoch.From)
+		s := v.crAt(epoch.From)
 		if !known || !x.Active || s == nil || len(x.Nodes) == 0 {
 			add(Truth{Span: epoch, Open: true})
 			continue
@@ -82,7 +82,7 @@ func (v *Facts) overtake(to time.Time, x Expectation, reports map[string]*Report
 
 // epochs are the instants at which something visible changed.
 func (v *Facts) epochs() []time.Time {
-	cuts := []time.Time{v.Judged.From, v.Judged.To}
+	cuts := []time.Time{v.Period.From, v.Period.To}
 	for _, states := range v.Reports {
 		for _, s := range states {
 			cuts = append(cuts, s.From)
@@ -92,7 +92,7 @@ func (v *Facts) epochs() []time.Time {
 		cuts = append(cuts, v.CRs[0].At)
 	}
 	for _, x := range v.Expectations {
-		cuts = append(cuts, x.From, span.Earliest(x.sure, v.Judged.To))
+		cuts = append(cuts, x.From, span.Earliest(x.sure, v.Period.To))
 	}
 	for _, p := range v.OfRole(history.RoleAggregator) {
 		for _, s := range v.Processes[p] {

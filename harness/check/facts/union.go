@@ -80,7 +80,7 @@ func (v *Facts) transitionOf(c sourceChange) time.Time {
 
 // unionsSince is the union of a suffix over time where inertia counts from since.
 func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(sourceChange) time.Time) []United {
-	out := []United{{Span: span.New(v.Judged.From, changes[0].From)}}
+	out := []United{{Span: span.New(v.Period.From, changes[0].From)}}
 	now := map[string]source{}
 	for i, c := range changes {
 		was, there := now[c.name]
@@ -95,7 +95,7 @@ func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(so
 			}
 			now[c.name] = s
 		}
-		to := v.Judged.To
+		to := v.Period.To
 		if i+1 < len(changes) {
 			to = changes[i+1].From
 		}

@@ -22,7 +22,7 @@ func absenceIsNotBroken() Invariant {
 func judgeAbsence(v *facts.Facts) (f Finding) {
 	var absent span.Set
 	for _, node := range v.ExpectedNodes() {
-		absent = absent.Union(v.NodeExpected(node).Intersect(v.Reported(node).Complement(v.Judged)))
+		absent = absent.Union(v.NodeExpected(node).Intersect(v.Reported(node).Complement(v.Period)))
 	}
 	absent = absent.Intersect(v.Watched()).Intersect(v.AggregatorAble)
 	for _, s := range v.Rollup(contract.ConditionDegraded) {

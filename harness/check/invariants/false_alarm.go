@@ -41,8 +41,8 @@ func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 
 // settledHealthy is when everything had been well for longer than the recovery bound.
 func settledHealthy(v *facts.Facts) span.Set {
-	begin := cmp.Or(v.Phases[history.PhaseBefore], v.Phases[history.PhaseSteps], v.Judged.From)
-	undisturbed := v.AggregatorInCharge.Intersect(v.Watched()).Intersect(v.ForeignReports().Complement(v.Judged))
+	begin := cmp.Or(v.Phases[history.PhaseBefore], v.Phases[history.PhaseSteps], v.Period.From)
+	undisturbed := v.AggregatorInCharge.Intersect(v.Watched()).Intersect(v.ForeignReports().Complement(v.Period))
 	var out []span.Span
 	for _, x := range v.Expectations {
 		if !x.Active || len(x.Nodes) == 0 {
@@ -57,7 +57,7 @@ func settledHealthy(v *facts.Facts) span.Set {
 		}
 		out = append(out, well.Settled(v.Run.Timing.RecoveryBound()+v.Tolerance())...)
 	}
-	return span.Merge(out).Clip(span.New(begin, v.Judged.To))
+	return span.Merge(out).Clip(span.New(begin, v.Period.To))
 }
 
 // judgeReasons: a rollup that is True gives a reason; some plugin must have given cause for it within the time that
@@ -110,7 +110,7 @@ func causes(v *facts.Facts, status contract.Status) span.Set {
 	}
 	for _, states := range v.Reports {
 		for _, s := range states {
-			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Judged.From) < v.Interval()) {
+			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Period.From) < v.Interval()) {
 				out = append(out, span.New(s.From, s.From)) // somebody's claim, or from before the recording
 			}
 		}

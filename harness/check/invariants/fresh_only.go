@@ -112,7 +112,7 @@ func (l *lateWrites) amongGivenUp(w facts.Write) bool {
 // heldBack returns the spans in which something between the reporter and etcd delayed bytes: a paused API server or etcd, a cut, mute or slow link.
 // What was sent in time arrives later. A killed process or a reset link delivers nothing.
 func heldBack(v *facts.Facts, node string) span.Set {
-	wide := v.Judged.Grow(time.Hour, 0) // probes may be from before the recording
+	wide := v.Period.Grow(time.Hour, 0) // probes may be from before the recording
 	flowing := span.Set{wide}
 	between := append(v.OfRole(history.RoleAPIServer), v.OfRole(history.RoleEtcd)...)
 	streams := v.Run.Connectivity == history.ConnectStream
@@ -127,7 +127,7 @@ func heldBack(v *facts.Facts, node string) span.Set {
 	delays := func(l facts.Link) bool {
 		return l.State != history.LinkReset && l.State != history.LinkStale && l.State != history.LinkSlowHandshake && (streams || l.From != history.RoleAggregator)
 	}
-	return flowing.Intersect(v.LinksFine(delays).Complement(v.Judged).Complement(wide)).Complement(wide)
+	return flowing.Intersect(v.LinksFine(delays).Complement(v.Period).Complement(wide)).Complement(wide)
 }
 
 // trickled is when a throttled or lossy link delivered any number of writes after their senders had given them up: each that has been sent
@@ -135,7 +135,7 @@ func heldBack(v *facts.Facts, node string) span.Set {
 func trickled(v *facts.Facts) span.Set {
 	return v.LinksFine(func(l facts.Link) bool {
 		return l.OK() || l.State == history.LinkThrottled || l.State == history.LinkLossy
-	}).Complement(v.Judged)
+	}).Complement(v.Period)
 }
 
 // slowest is how much slow links between the reporter and etcd added to the time of a request, at most.

@@ -92,7 +92,7 @@ const maxKept = 100
 
 // Finding is what an invariant found on the history of one API server, or, after Add, of several.
 type Finding struct {
-	// Judged counts what was looked at: writes, entries, changes or spans of time, as fits the invariant.
+	// Judged counts what was judged: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
 	Violations []Violation // the first maxKept in the order found
 	Count      int         // of all violations
@@ -101,7 +101,7 @@ type Finding struct {
 	Latencies  []time.Duration // from a change to when it was visible, of DETECTION and RECOVERY
 }
 
-// JudgedAt counts something that was looked at, and when it was.
+// JudgedAt counts something that was judged, and when it was.
 func (f *Finding) JudgedAt(from, to time.Time) {
 	f.Judged++
 	f.When = append(f.When, span.New(from, to))
@@ -109,7 +109,7 @@ func (f *Finding) JudgedAt(from, to time.Time) {
 
 func (f *Finding) judgedIn(s span.Span) { f.JudgedAt(s.From, s.To) }
 
-// judgedThrough counts what was looked at in all of a set that is not empty.
+// judgedThrough counts what was judged in all of a set that is not empty.
 func (f *Finding) judgedThrough(s span.Set) { f.JudgedAt(s.Begin(), s[len(s)-1].To) }
 
 // Violate adds a violation; Invariant, Offset and House are filled in later.

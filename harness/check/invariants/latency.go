@@ -140,9 +140,9 @@ func (a accusation) judgeRecovery(v *facts.Facts, f *Finding, bound time.Duratio
 	if a.bad.Recovered.IsZero() || !a.accused.Contains(a.bad.Recovered) {
 		return
 	}
-	rest := span.New(a.bad.Recovered, v.Judged.To)
+	rest := span.New(a.bad.Recovered, v.Period.To)
 	still := a.accused.Clip(rest)[0]
-	if !still.To.After(a.bad.Recovered.Add(bound)) && still.To.Before(v.Judged.To) && a.able.Covers(still) {
+	if !still.To.After(a.bad.Recovered.Add(bound)) && still.To.Before(v.Period.To) && a.able.Covers(still) {
 		f.Latencies = append(f.Latencies, still.Length())
 		f.JudgedAt(a.bad.Recovered, still.To)
 		return
@@ -164,9 +164,9 @@ func (a accusation) violation(window span.Span, seen, allowed string) Violation 
 // judgeUnprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
 func judgeUnprobed(v *facts.Facts, f *Finding, bound time.Duration) {
 	for _, t := range v.Plugins {
-		able := v.ReporterAble(t.Node).Intersect(v.PluginExpected(t.PluginID)).Intersect(t.Opaque.Complement(v.Judged))
+		able := v.ReporterAble(t.Node).Intersect(v.PluginExpected(t.PluginID)).Intersect(t.Opaque.Complement(v.Period))
 		for i, down := range t.Idle {
-			end := v.Judged.To
+			end := v.Period.To
 			if i+1 < len(t.Idle) {
 				end = t.Idle[i+1].From
 			}

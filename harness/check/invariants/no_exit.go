@@ -37,7 +37,7 @@ func judgeNoExit(v *facts.Facts) (f Finding) {
 			f.JudgedAt(e.At, e.At)
 		case history.ProcessExited:
 			until := e.At.Add(v.Run.Timing.StaleBound())
-			if until.After(v.Judged.To) || v.AskedToEnd(p.Node, e.At) || v.Revising(p.Node).Contains(e.At) || startedAgain(v, e, until) {
+			if until.After(v.Period.To) || v.AskedToEnd(p.Node, e.At) || v.Revising(p.Node).Contains(e.At) || startedAgain(v, e, until) {
 				continue
 			}
 			seen := facts.ProcessOf(p).String() + " ended by itself: " + contract.SafeText(p.Detail, text.MaxShown)

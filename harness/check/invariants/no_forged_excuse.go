@@ -14,7 +14,7 @@ func noForgedExcuse() Invariant {
 }
 
 func judgeNoForgedExcuse(v *facts.Facts) (f Finding) {
-	for _, e := range v.Ends {
+	for _, e := range v.Interruptions {
 		f.JudgedAt(e.At, e.At)
 		if !e.Forged {
 			continue

@@ -30,7 +30,7 @@ func judgeNoOrphan(v *facts.Facts) (f Finding) {
 			}
 		}
 	}
-	inactive := v.KMSActive().Complement(v.Judged).Intersect(v.ExpectationsKnown())
+	inactive := v.KMSActive().Complement(v.Period).Intersect(v.ExpectationsKnown())
 	for _, t := range contract.RollupTypes() {
 		for s, orphan := range span.Within(v.Rollup(t), inactive) {
 			if s.Value == nil {

@@ -118,7 +118,7 @@ func keptByOperator(v *facts.Facts) span.Set {
 	if v.Run.Lifecycle != history.LifecycleOperator {
 		return nil
 	}
-	return v.KMSActive().Complement(v.Judged)
+	return v.KMSActive().Complement(v.Period)
 }
 
 // staleAt reports whether a report was no longer fresh: then nobody fought its reporter by taking it away.

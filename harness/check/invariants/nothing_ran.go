@@ -47,9 +47,9 @@ func judgeNothingRan(v *facts.Facts) (f Finding) {
 		wanted = append(wanted, "call of a plugin")
 	}
 	for _, what := range wanted {
-		f.judgedIn(v.Judged)
+		f.judgedIn(v.Period)
 		if !found[what] {
-			f.Violate(Violation{At: v.Judged.To, Since: v.Judged.From, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
+			f.Violate(Violation{At: v.Period.To, Since: v.Period.From, Seen: "no " + what + " in the whole run", Allowed: "at least one"})
 		}
 	}
 	return f

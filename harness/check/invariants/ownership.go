@@ -271,7 +271,7 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 // stillNeeded reports whether an aggregator that removed a report must have known that it was needed. It can learn from its watch that the node is gone before
 // the recorder has written it down.
 func stillNeeded(v *facts.Facts, node string, old *facts.Report, removed time.Time) bool {
-	configured := span.Earliest(removed.Add(v.Tolerance()), v.Judged.To)
+	configured := span.Earliest(removed.Add(v.Tolerance()), v.Period.To)
 	expected := span.New(removed.Add(-v.Run.Timing.StaleBound()-v.Tolerance()), span.Latest(configured, removed.Add(time.Nanosecond)))
 	return v.NodeExpected(node).Covers(expected) && !old.Oversized()
 }

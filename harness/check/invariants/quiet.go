@@ -30,9 +30,9 @@ func judgeQuiet(v *facts.Facts) (f Finding) {
 	}
 	cr, co := causesToWrite(v)
 	slow := v.Prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
-	late := slow.Complement(v.Judged).Union(lateCauses(v))
+	late := slow.Complement(v.Period).Union(lateCauses(v))
 	cr, co = heldUp(cr, late), heldUp(co, late)
-	steady := co.Complement(v.Judged)
+	steady := co.Complement(v.Period)
 	for _, s := range steady {
 		if s.Length() >= v.Interval() {
 			f.judgedIn(s)
@@ -86,7 +86,7 @@ func lateCauses(v *facts.Facts) span.Set {
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
 // it may have lost its place, it cannot know.
 func judgeIdle(v *facts.Facts, f *Finding) {
-	doubts := []span.Span{span.New(v.Judged.From, v.Judged.From.Add(v.Takeover()))}
+	doubts := []span.Span{span.New(v.Period.From, v.Period.From.Add(v.Takeover()))}
 	for _, s := range v.Disturbances {
 		doubts = append(doubts, span.New(s.At, s.At).Grow(v.Latency(), v.Takeover()+v.Latency()))
 	}
@@ -95,7 +95,7 @@ func judgeIdle(v *facts.Facts, f *Finding) {
 			doubts = append(doubts, span.New(r.Received, r.At.Add(v.Takeover())))
 		}
 	}
-	sure := span.Merge(doubts).Complement(v.Judged)
+	sure := span.Merge(doubts).Complement(v.Period)
 	for _, r := range v.Requests {
 		if !r.ByAggregator() || !r.Write || !r.Succeeded() || r.ResourceVersion == "" || !sure.Covers(span.New(r.Received, r.At)) {
 			continue
@@ -118,7 +118,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 	fromRollup := func(t time.Time) {
 		fromRollups = append(fromRollups, span.New(t, t).Grow(v.Tolerance(), v.Latency()))
 	}
-	lost(span.New(v.Judged.From, v.Judged.From))
+	lost(span.New(v.Period.From, v.Period.From))
 	for _, d := range v.Disturbances {
 		lost(span.New(d.At, d.At))
 	}
@@ -129,7 +129,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 			}
 		}
 	}
-	for _, off := range v.ClockSettled("").Complement(v.Judged) {
+	for _, off := range v.ClockSettled("").Complement(v.Period) {
 		lost(off)
 	}
 	for _, t := range v.Truths {
@@ -178,7 +178,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 		}
 	}
 	for _, node := range v.ReportingNodes() { // an orphan is removed when it is stale
-		for _, s := range v.Reported(node).Intersect(v.NodeExpected(node).Complement(v.Judged)) {
+		for _, s := range v.Reported(node).Intersect(v.NodeExpected(node).Complement(v.Period)) {
 			while(s)
 		}
 	}

@@ -42,7 +42,7 @@ func silences(v *facts.Facts, node string) []span.Span {
 	writes := v.Landed(node)
 	for i, w := range writes {
 		ahead := v.ClockAhead(node, span.New(w.From.Add(-v.Run.Timing.MaxProbeAge()-v.Tolerance()), w.From.Add(1)))
-		until := v.Judged.To
+		until := v.Period.To
 		if i+1 < len(writes) {
 			until = writes[i+1].From
 		}

@@ -69,7 +69,7 @@ func judgeLists(f *Finding, h facts.Health) {
 	}
 }
 
-// judgeMembership: whoever should report is there, nobody else.
+// judgeMembership: each node that should report has a replica, and no other node has one.
 func judgeMembership(v *facts.Facts, f *Finding, all []facts.Health, node string) {
 	for _, h := range all {
 		there := h.Of(node).NodeName != ""
@@ -101,14 +101,14 @@ func judgeDeaf(v *facts.Facts, f *Finding, all []facts.Health, node string) {
 	linked := v.LinksFineBut(func(l facts.Link) bool {
 		return l.Node == node && (l.From == history.RoleReporter || l.From == history.RoleNode)
 	}, func(facts.Link) bool { return true })
-	doubled := v.Doubled[reporter]
+	doubled := v.Successions[reporter]
 	// The kernel of a node that runs ends the streams of a process that does not.
-	killed := v.While(reporter, facts.Down).Intersect(doubled.Complement(v.Judged)).Intersect(linked).Intersect(v.UpOrUnmentioned(facts.Process{Role: history.RoleNode, Node: node}))
+	killed := v.While(reporter, facts.Down).Intersect(doubled.Complement(v.Period)).Intersect(linked).Intersect(v.UpOrUnmentioned(facts.Process{Role: history.RoleNode, Node: node}))
 	for _, deaf := range []struct {
 		when  span.Set
 		bound time.Duration
 	}{
-		{v.While(reporter, facts.Starting, facts.Up).Intersect(linked).Union(doubled).Complement(v.Judged), silence + v.Latency()},
+		{v.While(reporter, facts.Starting, facts.Up).Intersect(linked).Union(doubled).Complement(v.Period), silence + v.Latency()},
 		{killed, v.Latency()},
 	} {
 		due := deaf.when.Settled(deaf.bound).Intersect(v.AggregatorAble).Intersect(v.NodeExpected(node))
@@ -149,7 +149,7 @@ func judgeConnects(v *facts.Facts, f *Finding, all []facts.Health, node string) 
 	writes := v.Writes(node)
 	for _, start := range v.Processes[facts.Reporter(node)] {
 		i := slices.IndexFunc(writes, func(w facts.Write) bool { return w.From.After(start.From) })
-		if start.Event != history.ProcessStarted || i < 0 || v.Doubled[facts.Reporter(node)].Overlaps(span.New(start.From.Add(-silence), writes[i].To)) {
+		if start.Event != history.ProcessStarted || i < 0 || v.Successions[facts.Reporter(node)].Overlaps(span.New(start.From.Add(-silence), writes[i].To)) {
 			continue
 		}
 		first := writes[i]

@@ -106,14 +106,14 @@ func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all [
 	case !reported && newest > 0 && v.StartedIn(facts.Reporter(node), current.from, at.Add(-patience)):
 		bad("plugins", current.keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
 	case reported && at.After(current.reported.Add(patience)):
-		bad("", current.keyIDs, "one reporter of a node, with the plugins that it reported at "+text.Short(current.reported.Sub(v.Judged.From))+": ")
+		bad("", current.keyIDs, "one reporter of a node, with the plugins that it reported at "+text.Short(current.reported.Sub(v.Period.From))+": ")
 	}
 }
 
 func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts.Entry) {
 	t := v.Plugin(facts.PluginID{Node: s.Value.Node, KeyID: e.KeyID})
 	at, known := v.CheckedAt(s.Value.Node, e)
-	if !known || t == nil || len(t.Probes) == 0 && len(t.Idle) == 0 && len(t.Opaque) == 0 || at.Before(v.Judged.From.Add(v.Run.Timing.ProbeTimeout+v.Tolerance())) {
+	if !known || t == nil || len(t.Probes) == 0 && len(t.Idle) == 0 && len(t.Opaque) == 0 || at.Before(v.Period.From.Add(v.Run.Timing.ProbeTimeout+v.Tolerance())) {
 		return // no journal, or from before it began
 	}
 	e.Checked = at

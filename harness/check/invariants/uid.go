@@ -103,7 +103,7 @@ func followHops(v *facts.Facts, f *Finding, calls, hops []hop, party string) {
 		byUID[h.op+" "+h.uid] = true
 		recorded[h.op+" "+h.node], recorded[h.op+" "] = true, true
 	}
-	inside := v.Judged.Grow(-edge, -edge)
+	inside := v.Period.Grow(-edge, -edge)
 	for _, c := range calls {
 		inCalls[c.op+" "+c.uid] = true
 		if !c.ok || c.uid == "" || !recorded[c.op+" "+c.node] || !inside.Contains(c.at) || shaken(v, party, c) {
