@@ -33,7 +33,7 @@ type Of struct {
 // actions on this one.
 // Events without further API servers are all kube-apiserver's, and given back as they are.
 func About(events []Event, name string) []Event {
-	run := metadataOf(events)
+	run := MetadataOf(events)
 	if run == nil || len(run.APIServers) == 0 {
 		return events
 	}
@@ -54,7 +54,8 @@ func About(events []Event, name string) []Event {
 	return out
 }
 
-func metadataOf(events []Event) *Run {
+// MetadataOf is what a history says of its run; nil if it says nothing.
+func MetadataOf(events []Event) *Run {
 	for n := range events {
 		if events[n].Kind == KindRun {
 			return events[n].Run
