@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,22 +11,9 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// carry carries out one action.
+// carry carries out one action that is not about a node.
 func (o *Operator) carry(ctx context.Context, s exchange.Seen, a core.Action) error {
-	o.Log.Info("action", "kind", fmt.Sprintf("%T", a), "action", fmt.Sprintf("%+v", a))
 	switch a := a.(type) {
-	case core.StartPlugins:
-		return o.Executor.StartPlugins(ctx, a.Node, a.Plugins)
-	case core.StopPlugins:
-		return o.Executor.StopPlugins(ctx, a.Node, a.Plugins)
-	case core.Report:
-		return o.Executor.Report(ctx, a.Node, a.Plugins)
-	case core.RollOut:
-		file, err := s.File(a.Revision)
-		if err != nil {
-			return err
-		}
-		return o.Executor.RollOut(ctx, a.Node, a.Revision, file)
 	case core.RunPreflight:
 		o.check(ctx, a.Plugin)
 		return nil
@@ -58,7 +44,7 @@ func (o *Operator) write(ctx context.Context, s exchange.Seen, a core.Action) er
 }
 
 func (o *Operator) clerk() exchange.Clerk {
-	return exchange.Clerk{Component: o.Component, Encrypted: o.Encrypted, Random: o.Random}
+	return exchange.Clerk{Component: o.Component, Encrypted: o.encrypted(), Random: o.Random}
 }
 
 func (o *Operator) send(ctx context.Context, r exchange.Request) (err error) {

@@ -41,7 +41,7 @@ func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 	j.mu.Unlock()
 	o.work.Go(func() {
 		result := core.Migration{Attempt: a, Done: true}
-		if err := o.Executor.Rewrite(ctx, a.Key); err != nil {
+		if err := o.rewrite(ctx, a.Key); err != nil {
 			result.Done, result.Failed = false, err.Error()
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
 		}
@@ -64,7 +64,7 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 	o.work.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, o.Check)
 		defer cancel()
-		result := o.Executor.Check(ctx, p, hash)
+		result := o.preflightResult(ctx, p, hash)
 		result.At = o.Clock.Now()
 		j.end(serial, result)
 		o.notify()

@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -15,16 +13,16 @@ import (
 	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
-// observe reads the caches and asks the nodes. An object that cannot be read stops the operator: guessing would lose data.
-func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
+// observe reads the caches. An object that cannot be read stops the operator: guessing would lose data.
+func (o *Operator) observe() (exchange.Seen, error) {
 	s := exchange.NewSeen()
 	for _, one := range sorted[*corev1.Secret](o.sources.secrets) {
-		if err := s.Add(exchange.ReadSecret(one)); err != nil {
+		if err := s.Add(o.kept.get(one, func() (exchange.Kept, error) { return exchange.ReadSecret(one) })); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
 	for _, one := range sorted[*corev1.ConfigMap](o.sources.maps) {
-		if err := s.Add(exchange.ReadConfigMap(one)); err != nil {
+		if err := s.Add(o.kept.get(one, func() (exchange.Kept, error) { return exchange.ReadConfigMap(one) })); err != nil {
 			return exchange.Seen{}, err
 		}
 	}
@@ -32,13 +30,16 @@ func (o *Operator) observe(ctx context.Context) (exchange.Seen, error) {
 		return exchange.Seen{}, err
 	}
 	var err error
-	if s.Nodes, err = o.Executor.Nodes(ctx); err != nil {
-		return exchange.Seen{}, fmt.Errorf("ask the nodes: %w", err)
+	if s.Nodes, err = o.nodes(s); err != nil {
+		return exchange.Seen{}, err
 	}
 	if cr := single(o.sources.operator); cr != nil {
 		o.failing.Add(&s, exchange.Reports(cr, o.Kind))
 	}
-	s.Credentials = o.contents()
+	s.Credentials = map[config.Reference]string{}
+	for r, content := range o.contents() {
+		s.Credentials[r] = config.ContentHash(content)
+	}
 	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, s.Credentials)
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
 	return s, nil
@@ -63,20 +64,20 @@ func single(of *informer.Cache) map[string]any {
 	return item.(*unstructured.Unstructured).Object
 }
 
-// contents are the credentials that there are, by hashes of their content.
-func (o *Operator) contents() map[config.Reference]string {
-	all := map[config.Reference]string{}
+// contents are the credentials that there are.
+func (o *Operator) contents() map[config.Reference]map[string][]byte {
+	all := map[config.Reference]map[string][]byte{}
 	for _, one := range o.sources.credentialSecrets.List() {
 		s := one.(*corev1.Secret)
 		data := s.Data
 		if o.Contents != nil {
 			data = o.Contents(s.ResourceVersion, data)
 		}
-		all[config.Reference{Kind: "Secret", Name: s.Name}] = config.ContentHash(data)
+		all[config.Reference{Kind: "Secret", Name: s.Name}] = data
 	}
 	for _, one := range o.sources.credentialMaps.List() {
 		m := one.(*corev1.ConfigMap)
-		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = config.ContentHash(exchange.ConfigMapData(m))
+		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = exchange.ConfigMapData(m)
 	}
 	return all
 }

@@ -27,6 +27,10 @@ type Operator struct {
 
 	failing   exchange.Failing
 	published exchange.PublishedStatus
+	sockets   map[string][]uint64 // that reporters are to have, by node
+
+	kept           memo[exchange.Kept]
+	configurations memo[Configuration]
 }
 
 // New prepares an operator; nothing is contacted before Run.
@@ -45,9 +49,14 @@ func New(o Options) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("operator of %s: %w", o.Component, err)
 	}
-	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
+	return with(o, client, dyn), nil
+}
+
+// with is an operator of a cluster with clients.
+func with(o Options, client kubernetes.Interface, dyn dynamic.Interface) *Operator {
+	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}, sockets: map[string][]uint64{}}
 	op.sources = newSources(op)
-	return op, nil
+	return op
 }
 
 // Run works until ctx ends, and returns when nothing of it runs any more. Migrations and checks end with it.
@@ -89,16 +98,24 @@ func (o *Operator) await(ctx context.Context, again time.Duration) {
 
 // step looks, decides and acts once, and says when to look again.
 func (o *Operator) step(ctx context.Context) time.Duration {
-	seen, err := o.observe(ctx)
+	seen, err := o.observe()
 	if err != nil {
 		return o.failed(ctx, "look", o.reportUnreadable(ctx, err))
 	}
 	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
 	for _, a := range plan.Actions {
+		o.Log.Info("action", "kind", fmt.Sprintf("%T", a), "action", fmt.Sprintf("%+v", a))
+	}
+	others, err := o.desire(ctx, seen, plan.Actions)
+	if err != nil {
+		return o.failed(ctx, "change what is wanted of the pods", err)
+	}
+	for _, a := range others {
 		if err := o.carry(ctx, seen, a); err != nil {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}
 	}
+	plan.Conditions = append(plan.Conditions, encryptedCondition(seen.Observed))
 	if err := o.say(ctx, exchange.WantedStatus{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
 		return o.failed(ctx, "say", err)
 	}

@@ -12,23 +12,16 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/exchange"
-	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // Options of an operator. All are required but Check, Contents and Decide.
 type Options struct {
-	REST      *rest.Config
-	Component revision.Component
-	// Resource and Kind of the operator's CR, which has the reports and gets the conditions.
-	Resource schema.GroupVersionResource
-	Kind     string
+	APIServer
+	REST *rest.Config
 	// Core are the options of its decisions, Config those of what it reads.
 	Core   core.Options
 	Config config.Options
-	// Encrypted are the resources that are encrypted: "secrets".
-	Encrypted []string
-	Executor  Executor
-	Clock     clock.WithTicker
+	Clock  clock.WithTicker
 	// Check bounds a pre-flight check; 0 is half a minute.
 	Check time.Duration
 	// Random makes key material.
@@ -40,11 +33,18 @@ type Options struct {
 	Decide func(core.Observed, core.Options, time.Time) core.Plan
 }
 
+// encrypted are the resources that are encrypted, as an EncryptionConfiguration names them: "secrets".
+func (o Options) encrypted() (names []string) {
+	for _, r := range o.Encrypted {
+		names = append(names, r.GroupResource().String())
+	}
+	return names
+}
+
 const (
 	// checkTimeout bounds a pre-flight check.
 	checkTimeout = 30 * time.Second
 	object       = exchange.Object
-	credentials  = exchange.Credentials
 )
 
 func apiServers() schema.GroupVersionResource {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/internal/informer"
+	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -19,18 +20,22 @@ type sources struct {
 	secrets, maps                     *informer.Cache // keys and revisions
 	credentialSecrets, credentialMaps *informer.Cache
 	config, operator                  *informer.Cache
+	desired                           *informer.Cache // the configuration that is wanted
+	pods, revisions                   *informer.Cache // of the API server, with their Secrets
+	nodes                             *informer.Cache
 }
 
 func newSources(o *Operator) *sources {
-	labelled := func(s informer.Source) *informer.Cache {
-		s.Labels = revision.ComponentLabel + "=" + string(o.Component)
+	selecting := func(s informer.Source, labels, name string) *informer.Cache {
+		if s.Labels = labels; name != "" {
+			s.Fields = fields.OneTermEqualSelector("metadata.name", name).String()
+		}
 		return informer.New(s, o.notify)
 	}
 	one := func(resource schema.GroupVersionResource) *informer.Cache {
-		s := informer.Of(resource.Resource, &unstructured.Unstructured{}, o.dynamic.Resource(resource).Namespace(metav1.NamespaceAll))
-		s.Fields = fields.OneTermEqualSelector("metadata.name", object).String()
-		return informer.New(s, o.notify)
+		return selecting(informer.Of(resource.Resource, &unstructured.Unstructured{}, o.dynamic.Resource(resource).Namespace(metav1.NamespaceAll)), "", object)
 	}
+	own := revision.ComponentLabel + "=" + string(o.Component)
 	api := o.client.CoreV1()
 	secrets := func(namespace string) informer.Source {
 		return informer.Of("secrets of "+namespace, &corev1.Secret{}, api.Secrets(namespace))
@@ -39,14 +44,16 @@ func newSources(o *Operator) *sources {
 		return informer.Of("configmaps of "+namespace, &corev1.ConfigMap{}, api.ConfigMaps(namespace))
 	}
 	return &sources{
-		secrets: labelled(secrets(revision.Namespace)), maps: labelled(maps(revision.Namespace)),
-		credentialSecrets: informer.New(secrets(credentials), o.notify), credentialMaps: informer.New(maps(credentials), o.notify),
-		config: one(apiServers()), operator: one(o.Resource),
+		secrets: selecting(secrets(revision.Namespace), own, ""), maps: selecting(maps(revision.Namespace), own, ""),
+		credentialSecrets: selecting(secrets(exchange.Credentials), "", ""), credentialMaps: selecting(maps(exchange.Credentials), "", ""),
+		config: one(apiServers()), operator: one(o.Resource), desired: selecting(secrets(revision.Namespace), "", o.DesiredName()),
+		pods:      selecting(informer.Of("pods of "+o.Namespace, &corev1.Pod{}, api.Pods(o.Namespace)), APIServerLabel+"=true", ""),
+		revisions: selecting(secrets(o.Namespace), "", ""), nodes: selecting(informer.Of("nodes", &corev1.Node{}, api.Nodes()), nodeLabel, ""),
 	}
 }
 
 func (s *sources) all() []*informer.Cache {
-	return []*informer.Cache{s.secrets, s.maps, s.credentialSecrets, s.credentialMaps, s.config, s.operator}
+	return []*informer.Cache{s.secrets, s.maps, s.credentialSecrets, s.credentialMaps, s.config, s.operator, s.desired, s.pods, s.revisions, s.nodes}
 }
 
 // start begins to list and watch, and returns when every cache has its first list. What runs ends with ctx, and is waited for by work.

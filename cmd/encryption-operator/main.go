@@ -1,5 +1,4 @@
-// Command encryption-operator is this project's encryption operator (package operator) for kube-apiserver's static pods in OpenShift. It meets the cluster
-// through the API alone (operator/staticpods).
+// Command encryption-operator is this project's encryption operator (package operator) for API servers of OpenShift.
 package main
 
 import (

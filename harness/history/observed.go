@@ -401,8 +401,6 @@ type Decision struct {
 	Detail string `json:"detail,omitempty"`
 	// Ends are the nodes on which it is about to end plugins for good: those that are started with other settings keep their place.
 	Ends []string `json:"ends,omitempty"`
-	// Actions are what it is about to do, in order, in words.
-	Actions []string `json:"actions,omitempty"`
 }
 
 // States of an Encryption.

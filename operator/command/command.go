@@ -8,10 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,8 +22,8 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/version"
 	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // Requests a second to the API, and how many at once. A step makes up to fifteen, with three nodes.
@@ -31,8 +32,11 @@ const (
 	burst    = 100
 )
 
+// Configure changes what an operator is made with, after the flags were read.
+type Configure func(*operator.Options)
+
 // Main is the program on a host. It returns its exit code.
-func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer, configure ...Configure) int {
 	if version.Asked("encryption-operator", args, stdout) {
 		return 0
 	}
@@ -43,11 +47,14 @@ func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Wri
 	if err != nil {
 		return entry.Exit(stderr, "encryption-operator", entry.ExitUsage, err)
 	}
-	return entry.Exit(stderr, "encryption-operator", entry.ExitFailed, operate(ctx, h, o, stderr))
+	return entry.Exit(stderr, "encryption-operator", entry.ExitFailed, operate(ctx, h, o, stderr, configure...))
 }
 
 type options struct {
 	core.Options
+	operator.APIServer
+	config      config.Options
+	check       time.Duration
 	kubeconfig  string
 	leaderElect bool
 	lease       election.Options
@@ -55,17 +62,39 @@ type options struct {
 
 // parse reads a command line.
 func parse(args []string) (opts options, err error) {
-	opts = options{Options: core.DefaultOptions(), lease: election.Defaults(staticpods.OperatorNamespace, "encryption-operator-lock")}
+	opts = options{Options: core.DefaultOptions(), lease: election.Defaults("", "encryption-operator-lock")}
+	var name string
+	var encrypted []string
 	flags := pflag.NewFlagSet("encryption-operator", pflag.ContinueOnError)
 	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "a kubeconfig; empty: that of the cluster that it runs in")
+	flags.StringVar(&name, "operator", "kubeapiserver", "the operator that it is: kubeapiserver, openshiftapiserver or authentication")
+	flags.StringSliceVar(&encrypted, "encrypt", nil, "resources that are encrypted, for example secrets,routes.v1.route.openshift.io; empty: those that OpenShift encrypts")
+	flags.BoolVar(&opts.config.BeforeKMS, "before-kms", opts.config.BeforeKMS, "behave as a release from before KMS does")
 	flags.DurationVar(&opts.Interval, "interval", opts.Interval, "interval of the reporters; it decides when a report is stale")
 	flags.DurationVar(&opts.Settle, "settle", opts.Settle, "how long all nodes must report a new kekID before everything is encrypted anew under it")
 	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
+	flags.DurationVar(&opts.check, "check-timeout", 30*time.Second, "how long a pre-flight check may take")
 	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
 	flags.BoolVar(&opts.leaderElect, "leader-elect", opts.leaderElect, "work only while holding a lease")
 	opts.lease.AddFlags(flags, opts.lease.Name)
 	if err := flags.Parse(args); err != nil {
 		return opts, err
+	}
+	if opts.APIServer, err = operator.APIServerOf(name); err != nil {
+		return opts, fmt.Errorf("--operator: %w", err)
+	}
+	if opts.lease.Namespace == "" {
+		opts.lease.Namespace = opts.OperatorNamespace
+	}
+	if len(encrypted) > 0 {
+		opts.Encrypted = nil
+	}
+	for _, text := range encrypted {
+		r, err := resource(text)
+		if err != nil {
+			return opts, fmt.Errorf("--encrypt: %w", err)
+		}
+		opts.Encrypted = append(opts.Encrypted, r)
 	}
 	switch {
 	case flags.NArg() > 0:
@@ -76,6 +105,8 @@ func parse(args []string) (opts options, err error) {
 		err = fmt.Errorf("--settle %v: expected 0 or more", opts.Settle)
 	case opts.Retry <= 0:
 		err = fmt.Errorf("--retry %v: expected a time above 0", opts.Retry)
+	case opts.check <= 0:
+		err = fmt.Errorf("--check-timeout %v: expected a time above 0", opts.check)
 	case opts.Keep < 1:
 		err = fmt.Errorf("--keep %d: expected 1 or more", opts.Keep)
 	case opts.leaderElect:
@@ -84,6 +115,17 @@ func parse(args []string) (opts options, err error) {
 		}
 	}
 	return opts, err
+}
+
+// resource reads NAME of the core group, or NAME.VERSION.GROUP.
+func resource(text string) (schema.GroupVersionResource, error) {
+	if r, _ := schema.ParseResourceArg(text); r != nil {
+		return *r, nil
+	}
+	if text == "" || strings.Contains(text, ".") {
+		return schema.GroupVersionResource{}, fmt.Errorf("%q: expected NAME of the core group, or NAME.VERSION.GROUP", text)
+	}
+	return schema.GroupVersionResource{Version: "v1", Resource: text}, nil
 }
 
 // connection is how the API server is reached.
@@ -103,41 +145,31 @@ func connection(kubeconfig string) (*rest.Config, error) {
 }
 
 // operate runs the operator until ctx ends, or whenever it leads.
-func operate(ctx context.Context, h host.Host, opts options, stderr io.Writer) error {
-	config, err := connection(opts.kubeconfig)
+func operate(ctx context.Context, h host.Host, opts options, stderr io.Writer, configure ...Configure) error {
+	rest, err := connection(opts.kubeconfig)
 	if err != nil {
 		return err
 	}
-	config.Dial, config.QPS, config.Burst = h.DialFunc, requests, burst
-	config.Wrap(h.Wrap)
+	rest.Dial, rest.QPS, rest.Burst = h.DialFunc, requests, burst
+	rest.Wrap(h.Wrap)
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	work := func(ctx context.Context) error { return work(ctx, h, config, opts.Options, log) }
-	if opts.leaderElect {
-		leases, err := coordination.NewForConfig(config)
+	o := operator.Options{APIServer: opts.APIServer, REST: rest, Core: opts.Options, Config: opts.config, Check: opts.check, Clock: h.Clock(), Random: rand.Reader, Log: log}
+	for _, change := range configure {
+		change(&o)
+	}
+	work := func(ctx context.Context) error {
+		op, err := operator.New(o)
 		if err != nil {
-			return fmt.Errorf("client for leases: %w", err)
+			return err
 		}
-		return opts.lease.Lead(ctx, leases, log, work)
+		return op.Run(ctx)
 	}
-	return work(ctx)
-}
-
-// work decides from what it finds in the API, until ctx ends.
-func work(ctx context.Context, h host.Host, config *rest.Config, opts core.Options, log *slog.Logger) error {
-	client, err := kubernetes.NewForConfig(config)
+	if !opts.leaderElect {
+		return work(ctx)
+	}
+	leases, err := coordination.NewForConfig(rest)
 	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
+		return fmt.Errorf("client for leases: %w", err)
 	}
-	dyn, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("make a client: %w", err)
-	}
-	encrypted := []string{"configmaps", "secrets"}
-	op, err := operator.New(operator.Options{REST: config, Component: staticpods.Component, Resource: staticpods.OperatorResource(), Kind: "KubeAPIServer", Core: opts,
-		Encrypted: encrypted, Executor: &staticpods.Executor{Client: client, Dynamic: dyn, Encrypted: encrypted}, Clock: h.Clock(), Random: rand.Reader,
-		Log: log, Decide: staticpods.Decide})
-	if err != nil {
-		return err
-	}
-	return op.Run(ctx)
+	return opts.lease.Lead(ctx, leases, log, work)
 }

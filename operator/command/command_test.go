@@ -2,9 +2,12 @@ package command
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -15,7 +18,12 @@ func TestParse(t *testing.T) {
 	opts, err := parse([]string{"--kubeconfig", "k", "--interval", "1s", "--settle=30s", "--retry", "2s", "--keep", "3"})
 	want := core.DefaultOptions()
 	want.Interval, want.Settle, want.Retry, want.Keep = time.Second, 30*time.Second, 2*time.Second, 3
-	if err != nil || opts.kubeconfig != "k" || opts.Options != want || opts.leaderElect {
+	if err != nil || opts.kubeconfig != "k" || opts.Options != want || opts.leaderElect || opts.Kind != "KubeAPIServer" || len(opts.Encrypted) != 2 || opts.lease.Namespace != "openshift-kube-apiserver-operator" {
+		t.Errorf("%+v %v", opts, err)
+	}
+	opts, err = parse([]string{"--operator=authentication", "--encrypt=secrets,flunders.v1beta1.wardle.example.com", "--before-kms"})
+	if err != nil || opts.Namespace != "openshift-oauth-apiserver" || !opts.config.BeforeKMS || !slices.Equal(opts.Encrypted, []schema.GroupVersionResource{
+		{Version: "v1", Resource: "secrets"}, {Group: "wardle.example.com", Version: "v1beta1", Resource: "flunders"}}) {
 		t.Errorf("%+v %v", opts, err)
 	}
 	for want, args := range map[string]string{
@@ -25,6 +33,9 @@ func TestParse(t *testing.T) {
 		"--settle -1s: expected 0 or more":               "--settle -1s",
 		"--retry 0s: expected a time above 0":            "--retry 0s",
 		"--keep 0: expected 1 or more":                   "--keep 0",
+		"--check-timeout 0s: expected a time above 0":    "--check-timeout 0s",
+		`--operator: operator "etcd": expected`:          "--operator etcd",
+		`--encrypt: "a.b": expected NAME of the core`:    "--encrypt a.b",
 		"--leader-elect-identity: must not be empty":     "--leader-elect --leader-elect-identity=",
 		`invalid argument "soon" for "--interval" flag:`: "--interval soon",
 	} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,14 +31,22 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane/provider"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // patience bounds a boot, and each wait.
 const patience = 3 * time.Minute
+
+func kubeAPIServer() operator.APIServer {
+	a, err := operator.APIServerOf("kubeapiserver")
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
 
 // pods are those of two nodes, in memory. They complain of what would lose data.
 type pods struct {
@@ -47,7 +54,7 @@ type pods struct {
 	dynamic dynamic.Interface
 
 	mu       sync.Mutex
-	nodes    map[string]core.Node
+	plugins  map[string][]uint64 // that run, by node
 	named    map[string][]uint64 // keys in the files of API servers
 	denied   bool                // the next check fails
 	migrated []string
@@ -56,65 +63,34 @@ type pods struct {
 
 func (p *pods) Anew() bool { return false }
 
-func (p *pods) Nodes(context.Context) (map[string]core.Node, error) {
+func (p *pods) Nodes(context.Context) (map[string]operand.Node, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := maps.Clone(p.nodes)
-	for name, n := range out {
-		n.Plugins = maps.Clone(n.Plugins)
-		out[name] = n
+	out := map[string]operand.Node{}
+	for name, ids := range p.plugins {
+		out[name] = operand.Node{Up: true, Plugins: slices.Clone(ids)}
 	}
 	return out, nil
 }
 
-func (p *pods) change(node string, change func(*core.Node)) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := p.nodes[node]
-	change(&n)
-	p.nodes[node] = n
-	return nil
-}
-
-func (p *pods) StartPlugins(_ context.Context, node string, plugins []revision.Plugin) error {
-	return p.change(node, func(n *core.Node) {
-		for _, g := range plugins {
-			n.Plugins[g.KeyID] = g.Config
-		}
-	})
-}
-
-func (p *pods) StopPlugins(_ context.Context, node string, ids []uint64) error {
-	return p.change(node, func(n *core.Node) {
-		for _, id := range ids {
-			if slices.Contains(p.named[node], id) || slices.Contains(n.Reporter, id) {
-				p.Errorf("plugin %d of %s ends while it is used", id, node)
-			}
-			delete(n.Plugins, id)
-		}
-	})
-}
-
-func (p *pods) Report(_ context.Context, node string, ids []uint64) error {
-	return p.change(node, func(n *core.Node) { n.Reporter = ids })
-}
-
-func (p *pods) RollOut(_ context.Context, node string, rev int, file []byte) error {
-	named, err := revision.KeysInFile(file)
+// Install gives a pod everything at once.
+func (p *pods) Install(_ context.Context, node string, r operand.Revision) error {
+	named, err := revision.KeysInFile(r.File)
 	if err != nil {
 		return err
 	}
-	return p.change(node, func(n *core.Node) {
-		for _, id := range named {
-			if _, runs := n.Plugins[id]; !runs && strings.Contains(string(file), fmt.Sprintf("kms-%d.sock", id)) {
-				p.Errorf("%s gets a file with key %d, whose plugin does not run", node, id)
-			}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range named {
+		if !slices.Contains(r.KeyIDs(), id) && strings.Contains(string(r.File), fmt.Sprintf("kms-%d.sock", id)) {
+			p.Errorf("%s gets a file with key %d, whose plugin it does not get", node, id)
 		}
-		n.Loaded, p.named[node] = rev, named
-	})
+	}
+	p.plugins[node], p.named[node] = r.KeyIDs(), named
+	return nil
 }
 
-func (p *pods) Check(context.Context, config.Plugin, string) core.Preflight {
+func (p *pods) Check(context.Context, config.Plugin) core.Preflight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.denied {
@@ -123,9 +99,7 @@ func (p *pods) Check(context.Context, config.Plugin, string) core.Preflight {
 	return core.Preflight{OK: true, KEK: "kek-1"}
 }
 
-func (p *pods) Rewrite(context.Context, uint64) error {
-	panic("the cluster around an operator migrates by resource")
-}
+func (p *pods) Migrates(schema.GroupVersionResource) bool { return true }
 
 func (p *pods) Migrate(_ context.Context, r schema.GroupVersionResource) error {
 	p.mu.Lock()
@@ -149,14 +123,14 @@ func (p *pods) report(ctx context.Context) {
 		nodes, _ := p.Nodes(ctx)
 		for name, n := range nodes {
 			var items []any
-			for _, id := range n.Reporter {
+			for _, id := range n.Plugins {
 				items = append(items, map[string]any{"nodeName": name, "keyID": fmt.Sprint(id), "status": "Healthy", "remoteKeyID": "kek-1", "lastCheckedTime": contract.FormatTime(time.Now())})
 			}
 			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "metadata": map[string]any{"name": "cluster"}, "status": map[string]any{}}}
 			if len(items) > 0 {
 				u.Object["status"] = map[string]any{"encryptionStatus": map[string]any{"healthReports": items}}
 			}
-			_, err := p.dynamic.Resource(staticpods.OperatorResource()).ApplyStatus(ctx, "cluster", u, metav1.ApplyOptions{FieldManager: contract.FieldManager(name), Force: true})
+			_, err := p.dynamic.Resource(kubeAPIServer().Resource).ApplyStatus(ctx, "cluster", u, metav1.ApplyOptions{FieldManager: contract.FieldManager(name), Force: true})
 			if err != nil && ctx.Err() == nil {
 				p.Error(err)
 			}
@@ -210,8 +184,7 @@ func start(t *testing.T) *world {
 	w.must(err)
 	w.dynamic, err = dynamic.NewForConfig(rest)
 	w.must(err)
-	w.pods = &pods{T: t, dynamic: w.dynamic, named: map[string][]uint64{}, nodes: map[string]core.Node{
-		"cp-1": {Up: true, Plugins: map[uint64]config.Plugin{}}, "cp-2": {Up: true, Plugins: map[uint64]config.Plugin{}}}}
+	w.pods = &pods{T: t, dynamic: w.dynamic, named: map[string][]uint64{}, plugins: map[string][]uint64{"cp-1": nil, "cp-2": nil}}
 	for _, text := range []string{
 		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config"}}`,
 		`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "approle", "namespace": "openshift-config"}, "stringData": {"role-id": "r", "secret-id": "s"}}`,
@@ -225,7 +198,7 @@ func start(t *testing.T) *world {
 		_, err := w.dynamic.Resource(r).Namespace(u.GetNamespace()).Create(ctx, &u, metav1.CreateOptions{})
 		w.must(err)
 	}
-	options := operand.Options{Client: w.client, Dynamic: w.dynamic, Pods: w.pods, Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	options := operand.Options{APIServer: kubeAPIServer(), Client: w.client, Dynamic: w.dynamic, Pods: w.pods, Clock: clock.RealClock{}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Observed: func(d *history.Decision) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
@@ -251,7 +224,7 @@ func (w *world) permit() {
 	config, err := clientcmd.LoadFromFile(w.kubeconfig)
 	w.must(err)
 	for _, user := range config.AuthInfos {
-		user.Impersonate = "system:serviceaccount:" + staticpods.OperatorNamespace + ":encryption-operator"
+		user.Impersonate = "system:serviceaccount:" + kubeAPIServer().OperatorNamespace + ":encryption-operator"
 	}
 	w.kubeconfig = filepath.Join(w.TempDir(), "operator.kubeconfig")
 	w.must(clientcmd.WriteToFile(*config, w.kubeconfig))
@@ -283,7 +256,7 @@ func (w *world) operate(identity string) (end func()) {
 func (w *world) leads(identity string) {
 	w.Helper()
 	w.await(identity+" leads", func() string {
-		lease, err := w.client.CoordinationV1().Leases(staticpods.OperatorNamespace).Get(w.Context(), "encryption-operator-lock", metav1.GetOptions{})
+		lease, err := w.client.CoordinationV1().Leases(kubeAPIServer().OperatorNamespace).Get(w.Context(), "encryption-operator-lock", metav1.GetOptions{})
 		if err == nil && lease.Spec.HolderIdentity != nil && *lease.Spec.HolderIdentity == identity {
 			return ""
 		}
@@ -323,8 +296,8 @@ func (w *world) reaches(key uint64, plugins ...uint64) {
 		defer w.mu.Unlock()
 		nodes, _ := w.pods.Nodes(w.Context())
 		for name, n := range nodes {
-			if got := slices.Sorted(maps.Keys(n.Plugins)); !slices.Equal(got, plugins) || len(n.Reporter) != len(plugins) {
-				return fmt.Sprintf("%s has plugins %v, and its reporter %v; %+v", name, got, n.Reporter, w.decided)
+			if got := slices.Sorted(slices.Values(n.Plugins)); !slices.Equal(got, plugins) {
+				return fmt.Sprintf("%s has plugins %v; %+v", name, got, w.decided)
 			}
 		}
 		if w.decided.Key != key || w.decided.Stage != "" {
@@ -335,7 +308,7 @@ func (w *world) reaches(key uint64, plugins ...uint64) {
 }
 
 func (w *world) condition(kind string) string {
-	u, err := w.dynamic.Resource(staticpods.OperatorResource()).Get(w.Context(), "cluster", metav1.GetOptions{})
+	u, err := w.dynamic.Resource(kubeAPIServer().Resource).Get(w.Context(), "cluster", metav1.GetOptions{})
 	w.must(err)
 	all, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, one := range all {

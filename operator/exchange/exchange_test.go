@@ -70,7 +70,8 @@ func TestWhatIsMadeIsSeen(t *testing.T) {
 	if len(s.Keys) != 1 || s.Keys[0] != k || len(s.Configs) != 1 || s.Configs[0].Revision != 7 || len(s.PluginConfigs) != 1 {
 		t.Fatalf("%+v", s.Observed)
 	}
-	if file, err := s.File(7); err != nil || !bytes.Contains(file, []byte("aescbc")) {
+	file, err := s.File(7)
+	if err != nil || !bytes.Contains(file, []byte("aescbc")) || s.RevisionOf(file) != 7 || s.RevisionOf(nil) != 0 {
 		t.Errorf("%v: %s", err, file)
 	}
 	k.Migrated = true
@@ -79,15 +80,15 @@ func TestWhatIsMadeIsSeen(t *testing.T) {
 	} else if _, read, _, err := revision.ReadKey(all[0].Secret); err != nil || read != k {
 		t.Errorf("%+v, %v", read, err)
 	}
-	if all := requests(t, s, core.Prune{Keys: []uint64{1}, Configs: []int{7}, PluginConfigs: []int{3}}); len(all) != 3 || all[2].ConfigMap == nil || all[2].Verb != Delete {
+	if all := requests(t, s, core.Prune{Keys: []uint64{1}, Configs: []int{7}, PluginConfigs: []int{3}}); len(all) != 4 || all[3].ConfigMap == nil || all[3].Verb != Delete {
 		t.Errorf("%+v", all)
 	}
 }
 
-// A key of OpenShift's kube-apiserver names what was migrated to it, and is protected until it is pruned.
+// A key names what was migrated to it, and is protected until it is pruned.
 func TestUpstreamKey(t *testing.T) {
 	c := clerk()
-	c.Component, c.Encrypted = revision.OpenShiftKubeAPIServer, []string{"configmaps", "secrets"}
+	c.Component, c.Encrypted = revision.KubeAPIServer, []string{"configmaps", "secrets"}
 	k := revision.Key{ID: 4, Type: config.Identity}
 	ask := func(s Seen, a core.Action) []Request {
 		t.Helper()

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 
@@ -84,4 +85,14 @@ func (s Seen) File(revision int) ([]byte, error) {
 		return nil, ErrBehind
 	}
 	return file, nil
+}
+
+// RevisionOf is the newest revision with a file; 0: there is none.
+func (s Seen) RevisionOf(file []byte) (newest int) {
+	for number, is := range s.files {
+		if bytes.Equal(is, file) {
+			newest = max(newest, number)
+		}
+	}
+	return newest
 }

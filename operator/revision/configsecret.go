@@ -15,7 +15,6 @@ const configKey = "encryption-config"
 // ConfigSecret is a revision as an object: a file for API servers, and the keys in it.
 func ConfigSecret(c Component, r Config, f File) (*corev1.Secret, error) {
 	s := &corev1.Secret{ObjectMeta: numbered(c, KindConfig, ConfigName(c, r.Revision), r.Revision), Type: corev1.SecretTypeOpaque}
-	f.Placeholders = c.upstream()
 	text, err := f.YAML(r)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)

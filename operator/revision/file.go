@@ -20,8 +20,6 @@ type File struct {
 	Material map[uint64][]byte
 	// Dir has the sockets.
 	Dir string
-	// Placeholders name identity keys, as OpenShift does.
-	Placeholders bool
 }
 
 // The wire form, apiserver.config.k8s.io/v1.
@@ -77,9 +75,7 @@ func (f File) YAML(r Config) ([]byte, error) {
 	if !slices.ContainsFunc(providers, func(p wireProvider) bool { return p.Identity != nil }) {
 		providers = append(providers, wireProvider{Identity: &struct{}{}})
 	}
-	if f.Placeholders {
-		providers = append(providers, f.placeholders(r)...)
-	}
+	providers = append(providers, f.placeholders(r)...)
 	return yaml.Marshal(wireFile{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration",
 		Resources: []wireResource{{Resources: f.Resources, Providers: providers}}})
 }

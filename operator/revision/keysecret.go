@@ -1,9 +1,8 @@
 package revision
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,36 +11,29 @@ import (
 )
 
 // Data of a key's Secret.
-const (
-	materialKey = "encryption.apiserver.operator.openshift.io-key"
-	pluginKey   = "kms-plugin"
-)
+const materialKey = "encryption.apiserver.operator.openshift.io-key"
 
 // MaterialSize of keys that are made here: AES-256.
 const MaterialSize = 32
 
 // KeySecret is a key as an object; material is that of aescbc and aesgcm.
 func KeySecret(c Component, k Key, material []byte) (*corev1.Secret, error) {
-	s := &corev1.Secret{ObjectMeta: meta(c, KindKey, KeyName(c, k.ID)), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{}}
+	s := &corev1.Secret{ObjectMeta: meta(c, KindKey, KeyName(c, k.ID)), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{materialKey: material}}
 	if err := checkMaterial(k.Type, material); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	if len(material) > 0 {
-		s.Data[materialKey] = material
+	if len(material) == 0 {
+		s.Data[materialKey] = placeholder()
 	}
 	if k.Type == config.KMS {
-		text, err := json.Marshal(k.Plugin)
+		text, err := k.Plugin.APIServer()
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Name, err)
 		}
 		s.Data[pluginKey] = text
 	}
+	s.Finalizers = []string{Finalizer}
 	Annotate(s, k, time.Time{}, nil)
-	if c.upstream() {
-		if err := asUpstream(s, k); err != nil {
-			return nil, fmt.Errorf("%s: %w", s.Name, err)
-		}
-	}
 	return s, nil
 }
 
@@ -59,14 +51,9 @@ func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 	}
 	set(modeAnnotation, string(k.Type))
 	set(reasonAnnotation, k.Reason)
-	upstream := Component(s.Labels[ComponentLabel]).upstream()
-	quoted := quoted
-	if upstream {
-		quoted = func(text string) string { return text }
-	}
-	set(kekAnnotation, quoted(k.KEK))
-	set(initialAnnotation, quoted(k.Initial))
-	set(convergedKEK, quoted(k.Converged.KEK))
+	set(kekAnnotation, k.KEK)
+	set(initialAnnotation, k.Initial)
+	set(convergedKEK, k.Converged.KEK)
 	set(convergedSince, stamp(k.Converged.Since))
 	switch {
 	case !k.Migrated:
@@ -74,9 +61,7 @@ func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 		set(ResourcesAnnotation, "")
 	case s.Annotations[migratedAnnotation] == "":
 		set(migratedAnnotation, now.UTC().Format(time.RFC3339))
-		if upstream {
-			set(ResourcesAnnotation, migratedResources(resources))
-		}
+		set(ResourcesAnnotation, migratedResources(resources))
 	}
 }
 
@@ -89,25 +74,18 @@ func ReadKey(s *corev1.Secret) (Component, Key, []byte, error) {
 	if err != nil {
 		return "", Key{}, nil, err
 	}
-	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[modeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != ""}
-	material, unquoted := s.Data[materialKey], unquoted
-	if c.upstream() {
-		unquoted = func(text string) (string, error) { return text, nil }
-		if material, k.Plugin, err = fromUpstream(s, k.Type); err != nil {
-			return fail("%w", err)
-		}
+	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[modeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != "",
+		KEK: s.Annotations[kekAnnotation], Initial: s.Annotations[initialAnnotation], Converged: Convergence{KEK: s.Annotations[convergedKEK]}}
+	material := s.Data[materialKey]
+	if bytes.Equal(material, placeholder()) {
+		material = nil
 	}
 	if err := checkMaterial(k.Type, material); err != nil {
 		return fail("%w", err)
 	}
-	if k.Type == config.KMS && !c.upstream() {
-		if err := json.Unmarshal(s.Data[pluginKey], &k.Plugin); err != nil {
+	if k.Type == config.KMS {
+		if k.Plugin, err = config.ReadAPIServer(s.Data[pluginKey]); err != nil {
 			return fail("data[%s]: %w", pluginKey, err)
-		}
-	}
-	for name, value := range map[string]*string{kekAnnotation: &k.KEK, initialAnnotation: &k.Initial, convergedKEK: &k.Converged.KEK} {
-		if *value, err = unquoted(s.Annotations[name]); err != nil {
-			return fail("annotation %s: %w", name, err)
 		}
 	}
 	if k.Converged.Since, err = unstamp(s.Annotations[convergedSince]); err != nil {
@@ -130,21 +108,6 @@ func checkMaterial(t config.Type, material []byte) error {
 		return fmt.Errorf("type %s with %d bytes of key material: expected %d", t, len(material), want)
 	}
 	return nil
-}
-
-// quoted keeps texts of plugins apart from what annotations may hold; empty stays empty.
-func quoted(text string) string {
-	if text == "" {
-		return ""
-	}
-	return strconv.QuoteToASCII(text)
-}
-
-func unquoted(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	return strconv.Unquote(text)
 }
 
 func stamp(t time.Time) string {

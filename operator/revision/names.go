@@ -44,8 +44,9 @@ func Selector(c Component, kind string) string {
 	return ComponentLabel + "=" + string(c) + "," + KindLabel + "=" + kind
 }
 
-// KeyName is the name of a key's Secret.
-func KeyName(c Component, id uint64) string { return fmt.Sprintf("encryption-key-%s-%d", c, id) }
+// KeyName is the name of a key's Secret, and KeyPrefix begins those of all keys.
+func KeyName(c Component, id uint64) string { return KeyPrefix(c) + strconv.FormatUint(id, 10) }
+func KeyPrefix(c Component) string          { return "encryption-key-" + string(c) + "-" }
 
 // ConfigName is the name of an encryption configuration's Secret.
 func ConfigName(c Component, revision int) string {
@@ -72,7 +73,7 @@ func numbered(c Component, kind, name string, revision int) metav1.ObjectMeta {
 func identify(m metav1.ObjectMeta, kind string, name func(Component, int) string) (Component, int, error) {
 	c := Component(m.Labels[ComponentLabel])
 	switch c {
-	case KubeAPIServer, OpenShiftAPIServer, OAuthAPIServer, OpenShiftKubeAPIServer:
+	case KubeAPIServer, OpenShiftAPIServer, OAuthAPIServer:
 	default:
 		return "", 0, fmt.Errorf("%s: label %s is %q: expected an API server", m.Name, ComponentLabel, c)
 	}

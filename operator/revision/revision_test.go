@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 			r.Keys = append(r.Keys, revision.Plain)
 		}
 		r.Keys = rapid.Permutation(r.Keys).Draw(t, "order")
-		for _, component := range []revision.Component{revision.OAuthAPIServer, revision.OpenShiftKubeAPIServer} {
+		for _, component := range []revision.Component{revision.OAuthAPIServer, revision.KubeAPIServer} {
 			s, err := revision.ConfigSecret(component, r, f)
 			if err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func keyRoundTrip(t *rapid.T, k revision.Key, material []byte) {
-	for _, component := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftKubeAPIServer} {
+	for _, component := range []revision.Component{revision.KubeAPIServer, revision.OAuthAPIServer} {
 		s, err := revision.KeySecret(component, k, material)
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestSockets(t *testing.T) {
 // TestStrict: what was edited is refused, with the place.
 func TestStrict(t *testing.T) {
 	key := func(change func(*corev1.Secret)) error {
-		s, err := revision.KeySecret(revision.KubeAPIServer, revision.Key{ID: 3, Type: config.AESCBC}, make([]byte, 32))
+		s, err := revision.KeySecret(revision.KubeAPIServer, revision.Key{ID: 3, Type: config.AESCBC}, bytes.Repeat([]byte{1}, 32))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,11 +218,10 @@ func TestStrict(t *testing.T) {
 	for want, err := range map[string]error{
 		"label encryption.apiserver.operator.openshift.io/component":                    key(func(s *corev1.Secret) { s.Labels[revision.ComponentLabel] = "etcd" }),
 		"label kmsharness.io/lifecycle":                                                 key(func(s *corev1.Secret) { delete(s.Labels, revision.KindLabel) }),
-		"expected a name such as encryption-key-kube-apiserver-7":                       key(func(s *corev1.Secret) { s.Name = "encryption-key-kube-apiserver-03" }),
+		"expected a name such as encryption-key-openshift-kube-apiserver-7":             key(func(s *corev1.Secret) { s.Name = "encryption-key-openshift-kube-apiserver-03" }),
 		`type "rot13" is unknown`:                                                       key(set("encryption.apiserver.operator.openshift.io/mode", "rot13")),
 		"type aescbc with 0 bytes":                                                      key(func(s *corev1.Secret) { s.Data = nil }),
 		"type identity with 32 bytes":                                                   key(set("encryption.apiserver.operator.openshift.io/mode", "identity")),
-		"annotation encryption.apiserver.operator.openshift.io/migrated-remote-key-id":  key(set("encryption.apiserver.operator.openshift.io/migrated-remote-key-id", "unquoted")),
 		"annotation encryption.apiserver.operator.openshift.io/remote-key-converged-at": key(set("encryption.apiserver.operator.openshift.io/remote-key-converged-at", "yesterday")),
 		"label encryption.apiserver.operator.openshift.io/revision":                     cfg(func(s *corev1.Secret) { s.Labels[revision.RevisionLabel] = "10" }),
 		`annotation kmsharness.io/keys: keyID "x"`:                                      cfg(set("kmsharness.io/keys", "x")),

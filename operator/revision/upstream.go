@@ -6,54 +6,23 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/operator/config"
 )
 
-// Parts of a key's Secret that only OpenShift's shape has.
+// Parts of a key's Secret, in the shape that OpenShift's encryption controllers give it (library-go, pkg/operator/encryption/secrets).
 const (
 	// Finalizer keeps a key from being deleted by mistake. An operator removes it before it prunes the key.
 	Finalizer = "encryption.apiserver.operator.openshift.io/deletion-protection"
 	// ResourcesAnnotation has the resources that were migrated to the key.
 	ResourcesAnnotation = "encryption.apiserver.operator.openshift.io/migrated-resources"
 
-	upstreamPluginKey = "encryption.apiserver.operator.openshift.io-kms-plugin-config"
+	pluginKey = "encryption.apiserver.operator.openshift.io-kms-plugin-config"
 )
-
-// upstream reports whether keys are in OpenShift's shape.
-func (c Component) upstream() bool { return c == OpenShiftKubeAPIServer }
 
 // placeholder is the key material of types without any: OpenShift writes 16 zeroes.
 func placeholder() []byte { return make([]byte, 16) }
-
-// asUpstream gives the Secret of a new key OpenShift's shape: a finalizer, a placeholder where there is no key material, and the plugin's configuration
-// as an APIServer.
-func asUpstream(s *corev1.Secret, k Key) (err error) {
-	s.Finalizers = []string{Finalizer}
-	if len(s.Data[materialKey]) == 0 {
-		s.Data[materialKey] = placeholder()
-	}
-	if k.Type == config.KMS {
-		delete(s.Data, pluginKey)
-		s.Data[upstreamPluginKey], err = k.Plugin.APIServer()
-	}
-	return err
-}
-
-// fromUpstream are the key material and the plugin's configuration of a Secret in OpenShift's shape.
-func fromUpstream(s *corev1.Secret, t config.Type) (material []byte, p config.Plugin, err error) {
-	if material = s.Data[materialKey]; bytes.Equal(material, placeholder()) {
-		material = nil
-	}
-	if t == config.KMS {
-		if p, err = config.ReadAPIServer(s.Data[upstreamPluginKey]); err != nil {
-			err = fmt.Errorf("data[%s]: %w", upstreamPluginKey, err)
-		}
-	}
-	return material, p, err
-}
 
 // migratedResources is the value of ResourcesAnnotation.
 func migratedResources(resources []string) string {

@@ -7,17 +7,14 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 )
 
-// Component is one of the three API servers. Each has keys and revisions of its own.
+// Component is one of the three API servers, by OpenShift's name. Each has keys and revisions of its own.
 type Component string
 
 // Components.
 const (
-	KubeAPIServer      Component = "kube-apiserver"
+	KubeAPIServer      Component = "openshift-kube-apiserver"
 	OpenShiftAPIServer Component = "openshift-apiserver"
-	OAuthAPIServer     Component = "oauth-apiserver"
-	// OpenShiftKubeAPIServer is kube-apiserver by OpenShift's name. Its keys are in the shape that OpenShift's encryption controllers give them
-	// (library-go, pkg/operator/encryption/secrets): see upstream.go.
-	OpenShiftKubeAPIServer Component = "openshift-kube-apiserver"
+	OAuthAPIServer     Component = "openshift-oauth-apiserver"
 )
 
 // Plain is the keyID of what was never encrypted: nothing has it as a key.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
@@ -14,7 +15,11 @@ import (
 func deciders() []Mutant {
 	var all []Mutant
 	for _, w := range decisions.All() {
-		all = append(all, Mutant{Name: w.Name + "-simulated", Scenario: w.Scenario, Mistake: w.Mistake, Caught: w.Caught, Virtual: simulating(w.Operator)})
+		m := Mutant{Name: w.Name + "-simulated", Scenario: w.Scenario, Mistake: w.Mistake, Caught: w.Caught, Virtual: simulating(w.Operator)}
+		if w.Law == "TEARDOWN" { // in a pod that is the installer's
+			m.Virtual = setUp(live.TestHooks{ReportersEndLast: true})
+		}
+		all = append(all, m)
 	}
 	return append(all,
 		agreeing("converged-by-the-first-node", heldBack, "the first node's kekID taken for all: the plugin of another still has the old KEK, and what that encrypts is called migrated",

@@ -1,11 +1,16 @@
 package mutants
 
 import (
+	"context"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/command"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
 )
@@ -27,43 +32,48 @@ func starters() []Mutant {
 		{
 			Name: "ends-the-old-plugin-first", Scenario: image, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a container that is deleted and created: where the new image does not start the API server has no plugin",
-			Virtual: simulating(decisions.Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
-				decisions.Replace(p, func(s core.StartPlugins) []core.Action {
-					stop := core.StopPlugins{Node: s.Node}
-					for _, g := range s.Plugins {
-						if runs, there := o.Nodes[s.Node].Plugins[g.KeyID]; there && runs != g.Config {
-							stop.Plugins = append(stop.Plugins, g.KeyID)
-						}
-					}
-					if len(stop.Plugins) == 0 {
-						return []core.Action{s}
-					}
-					return []core.Action{stop, s}
-				})
-			})),
+			Virtual: setUp(live.TestHooks{PluginsEndFirst: true}),
 		},
 		{
 			Name: "credentials-by-name", Scenario: "operator-credential-revoked", Caught: []string{"steps[7].expect"},
 			Mistake: "a Secret is the same as long as its name is: plugins go on with what was revoked, until somebody restarts them",
 			Virtual: simulating(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
 				o.Credentials, o.Wanted.KMS = nil, o.Wanted.KMS.WithoutContent()
+				decisions.EachNode(o, func(n *core.Node) {
+					for id, p := range n.Plugins {
+						n.Plugins[id] = p.WithoutContent()
+					}
+				})
 			})),
 		},
 		{
 			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[6].holds"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
-			Virtual: setUp(live.TestHooks{Contents: func(version string, _ map[string][]byte) map[string][]byte {
-				return map[string][]byte{"version": []byte(version)}
-			}}),
+			Virtual: operatingBy(func(o *operator.Options) {
+				o.Contents = func(version string, _ map[string][]byte) map[string][]byte {
+					return map[string][]byte{"version": []byte(version)}
+				}
+			}),
 		},
 	}
 }
 
-// simulating puts an operator into a simulated cluster.
+// simulating is operators that decide wrongly, and a cluster that serves pods by what they have made.
 func simulating(wrong func() decisions.Operator) func() virtual.Options {
 	return func() virtual.Options {
 		s := wrong()
-		return virtual.Options{TestHooks: live.TestHooks{Decide: s.Decide, Serve: s.Serve}}
+		o := operatingBy(func(o *operator.Options) { o.Decide = s.Decide })()
+		o.TestHooks = live.TestHooks{Serve: s.Serve}
+		return o
+	}
+}
+
+// operatingBy is operators that are changed before they run, at each start anew.
+func operatingBy(change command.Configure) func() virtual.Options {
+	return func() virtual.Options {
+		return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+			return command.Main(ctx, h, args, stdout, stderr, change)
+		})
 	}
 }
 

@@ -171,7 +171,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	// The process is in the name, because several may make clusters at the same time.
 	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
 	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		shape: shapeOf(s), tested: b.opts.OperatorCommand != "", programs: b.programs, progress: progress}
+		shape: shapeOf(s), programs: b.programs, progress: progress}
 	b.mu.Unlock()
 	if spec.archives, err = b.archivesFor(ctx, spec.shape, progress); err != nil {
 		return nil, err

@@ -26,7 +26,6 @@ import (
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
 	shape                        shape
-	tested                       bool // the operator is one under test
 	programs                     *live.Programs
 	archives                     archives
 	progress                     func(string)

@@ -97,7 +97,7 @@ var _ live.ControlPlane = (*controlPlane)(nil)
 func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
 	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), archives: b.archives,
-		shape: b.shape, podShape: podShape{tested: b.tested}, installed: map[string]bool{}}
+		shape: b.shape, installed: map[string]bool{}}
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
 		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}
 	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.deployed(history.RoleAggregator).dir, p.units)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/operator"
 )
 
 const (
@@ -121,34 +121,10 @@ func waitingPlugins(pod *corev1.Pod, units []string) []live.WaitingContainer {
 	var all []live.WaitingContainer
 	for _, s := range pod.Status.InitContainerStatuses {
 		for _, unit := range units {
-			if why := whyWaiting(s); why != "" && s.Name == containerName(unit) {
+			if why := operator.WhyWaiting(s); why != "" && s.Name == containerName(unit) {
 				all = append(all, live.WaitingContainer{Name: s.Name, Plugin: strings.TrimPrefix(unit, unitOfPlugin("")), Reason: why})
 			}
 		}
 	}
 	return all
-}
-
-// cannotRun are the reasons for which a kubelet says that a container cannot run. ErrImagePull is not among them: at the next attempt it becomes
-// ImagePullBackOff. An end of a container becomes CrashLoopBackOff when the next one has ended as well.
-func cannotRun() []string {
-	return []string{"ImagePullBackOff", "CrashLoopBackOff", "InvalidImageName", "ErrImageNeverPull", "CreateContainerConfigError"}
-}
-
-// whyWaiting is why a container cannot run, in the words of the kubelet and the last ones of the container before; empty: it runs, or the kubelet has
-// not tried often enough to say so.
-func whyWaiting(s corev1.ContainerStatus) string {
-	waiting := s.State.Waiting
-	if waiting == nil || !slices.Contains(cannotRun(), waiting.Reason) {
-		return ""
-	}
-	words := []string{waiting.Reason}
-	if waiting.Message != "" {
-		words = append(words, waiting.Message)
-	}
-	if ended := s.LastTerminationState.Terminated; ended != nil && strings.TrimSpace(ended.Message) != "" {
-		lines := strings.Split(strings.TrimSpace(ended.Message), "\n")
-		words = append(words, lines[len(lines)-1])
-	}
-	return strings.Join(words, ": ")
 }

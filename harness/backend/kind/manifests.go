@@ -53,7 +53,7 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRe
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}, // both would use the same files
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelAPIServer: s.APIServer, labelNode: node, labelRevision: strconv.Itoa(r.number)}},
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{labelAPIServer: s.APIServer, labelNode: node, labelRevision: strconv.Itoa(r.number), labelServes: "true"}},
 				Spec: corev1.PodSpec{
 					NodeName: node, ServiceAccountName: s.APIServer, AutomountServiceAccountToken: ptr.To(false),
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // also a node that was without power for long
@@ -170,7 +170,7 @@ const (
 	labelAPIServer, labelNode = "kmsharness.io/apiserver", "kmsharness.io/node"
 	// labelRevision has the revision of every API server's pod, as OpenShift's installer sets it.
 	labelRevision = "revision"
-	// labelServes marks every pod of a kube-apiserver, as OpenShift does.
+	// labelServes marks every pod of an API server, as OpenShift does.
 	labelServes = "apiserver"
 )
 

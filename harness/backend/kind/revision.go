@@ -32,8 +32,8 @@ func (s *server) podRevision() podRevision {
 	return podRevision{int(s.revision.Load()), s.plugins.names(), s.plugins.chosen()}
 }
 
-// podShape is what the pods of a scenario are like: whether an operator chooses their plugins, and whether it is one under test.
-type podShape struct{ operated, tested bool }
+// podShape is what the pods of a scenario are like: whether an operator chooses their plugins.
+type podShape struct{ operated bool }
 
 // containersFor are the units of the containers that a pod has for the plugins of keyIDs.
 func (s podShape) containersFor(keyIDs []string) []string {
@@ -43,9 +43,9 @@ func (s podShape) containersFor(keyIDs []string) []string {
 	return pluginContainerUnits()
 }
 
-// podNamespace is the namespace of static pods: kubeadm's, or the one in which an operator under test looks for them.
+// podNamespace is the namespace of static pods: kubeadm's, or the one in which an operator looks for them.
 func (s podShape) podNamespace() string {
-	if s.operated && s.tested {
+	if s.operated {
 		return operand.Namespace
 	}
 	return metav1.NamespaceSystem

@@ -62,6 +62,9 @@ func (e *Environment) makeAggregated() error {
 		}
 		f := newEnvironment(p, e.scenario, e.opts, op, filepath.Join(e.logDir, p.APIServer()))
 		f.main, f.apiServer, f.objects, f.sink = e, p.APIServer(), p.Encrypted(), scoped{e.sink, p.APIServer()}
+		if f.pods != nil {
+			e.stages.add(f.pods)
+		}
 		if err := os.MkdirAll(f.logDir, 0o755); err != nil {
 			return err
 		}

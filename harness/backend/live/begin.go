@@ -24,6 +24,11 @@ func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options)
 	e := newEnvironment(p, spec.Scenario, opts, op, filepath.Join(spec.OutDir, "logs"))
 	gate := newGate(spec.Log, p.Traits().Memory != nil)
 	e.sink, e.objects = gate, encryptedSecrets()
+	if e.pods != nil {
+		e.stages = &staging{Sink: gate, of: map[string]*pods{}}
+		e.stages.add(e.pods)
+		e.sink = e.stages
+	}
 	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
 		return nil, err
 	}

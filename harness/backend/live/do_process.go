@@ -32,9 +32,7 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		ps.e.controlPlane.MarkDirty(TaintedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
-		if u, ok := ps.e.pods.operator.Unit.(*operatorUnit); ok { // one under test has one release
-			u.release(a.Release)
-		}
+		ps.e.pods.setRelease(a.Release)
 	}
 	errs := make([]error, len(targets))
 	var all sync.WaitGroup

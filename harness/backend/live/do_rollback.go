@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -60,10 +61,10 @@ func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) err
 // readRevisions reads the revisions that there are, by number, with what a pod of each gets: of this project's operator the newest of all.
 func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, error) {
 	all := map[int]beginning{}
-	if tested := op.e.pods.tested; tested != nil {
-		stored, err := tested.cluster.Installer.Revisions(ctx)
+	if p := op.e.pods; p.underTest() {
+		stored, err := p.cluster.Installer.Revisions()
 		for number, c := range stored {
-			all[number] = beginning{revision: number, file: c.File, plugins: c.Plugins}
+			all[number] = beginning{number, c, number}
 		}
 		return all, err
 	}
@@ -90,7 +91,7 @@ func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginni
 		return podRollback{}, err
 	}
 	gets := existing[number]
-	read, err := operated.ReadRollOut(gets.file)
+	read, err := operated.ReadRollOut(gets.File)
 	if err != nil {
 		return podRollback{}, fmt.Errorf("%s: %w", r, err)
 	}
@@ -102,25 +103,25 @@ func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginni
 
 // remake replaces a pod, unless its node is away.
 func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
+	p := op.e.pods
 	do := func() error {
-		defer op.e.changes.stay()()
-		if err := op.e.operated.present(r.node); err != nil {
+		return p.on(r.node.Name, func(n *Node) error {
+			if p.roller == nil {
+				return p.remake(ctx, r)
+			}
+			err := p.roll(ctx, n, operand.Revision{Number: r.gets.pod, Configuration: r.gets.Configuration})
+			p.rolledBack(n.Name, r.revision)
 			return err
-		}
-		defer op.e.pods.outdate(r.node.Name)
-		if op.e.pods.installer != nil {
-			return op.e.pods.installer.remake(ctx, r)
-		}
-		return inPlace{op.e.pods}.remake(ctx, r)
+		})
 	}
-	if tested := op.e.pods.tested; tested != nil {
-		return tested.cluster.Installer.RollBack(ctx, r.node.Name, r.revision, do)
+	if p.underTest() {
+		return p.cluster.Installer.RollBack(r.node.Name, r.revision, do)
 	}
-	return do()
+	return p.cluster.Installer.Replace(r.node.Name, r.gets.Configuration, do)
 }
 
 // remake ends everything in the pod of a node, and starts what is in the next. Nothing that is half made is given up.
-func (p inPlace) remake(ctx context.Context, r podRollback) error {
+func (p *pods) remake(ctx context.Context, r podRollback) error {
 	n, ctx := r.node, context.WithoutCancel(ctx)
 	p.e.procs.recordStopping(Target{n.Server, n.identity()})
 	err := errors.Join(n.Server.Stop(ctx), n.endReporter(ctx))
@@ -131,36 +132,24 @@ func (p inPlace) remake(ctx context.Context, r podRollback) error {
 		return err
 	}
 	p.mu.Lock()
-	gone := slices.DeleteFunc(slices.Sorted(maps.Keys(p.of(n.Name).plugins)), func(id uint64) bool { return slices.Contains(r.gets.keyIDs(), id) })
+	gone := keysWithout(p.of(n.Name).plugins, r.gets.KeyIDs())
 	p.mu.Unlock()
 	if err := p.stopPlugins(ctx, n, gone); err != nil {
 		return err
 	}
-	if err := p.send(n, r.gets.revision, r.gets.file); err != nil {
+	if err := p.send(n, operand.Revision{Number: r.gets.revision, Configuration: r.gets.Configuration}); err != nil {
 		return err
 	}
 	p.rolledBack(n.Name, r.revision)
-	if err := p.startPlugins(ctx, n, r.gets.plugins); err != nil {
+	if err := p.startPlugins(ctx, n, r.gets.Plugins); err != nil {
 		return err
 	}
 	if err := p.e.procs.start(ctx, &Target{n.Server, n.identity()}); err != nil {
 		return err
 	}
 	p.askLoaded(ctx, n)
-	p.e.record(operated.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.plugins))
-	return p.report(ctx, n, r.gets.keyIDs())
-}
-
-// remake replaces the pod of a node on a control plane that does so for every revision.
-func (i *installer) remake(ctx context.Context, r podRollback) error {
-	want := content{plugins: slices.Clone(r.gets.plugins), sockets: r.gets.keyIDs(), config: r.gets.revision, file: r.gets.file}
-	want.sort()
-	number := i.revisions.rollBack(r.node.Name, r.revision, want)
-	if err := i.roll(ctx, r.node, want, number); err != nil {
-		return err
-	}
-	i.rolledBack(r.node.Name, r.revision)
-	return nil
+	p.e.record(operated.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
+	return p.report(ctx, n, r.gets.KeyIDs())
 }
 
 // rolledBack notes the revision of a node's pod.
@@ -168,13 +157,6 @@ func (p *pods) rolledBack(node string, revision int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(node).older = revision
-}
-
-// outdate makes the operator observe a node again before it acts on it: its last decision was about the previous pod.
-func (p *pods) outdate(node string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.seen, node)
 }
 
 // revisionOf is the revision of a node's pod.

@@ -27,6 +27,7 @@ type Environment struct {
 	operator     operator
 	logDir       string // of this run
 	sink         record.Sink
+	stages       *staging // of operators; nil without one
 	recorder     *recorder
 	logs         *logCopy
 

@@ -45,7 +45,7 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachAggregated(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
 		e.controlPlane.MarkDirty(TaintedData)
 	}
-	if e.pods != nil && e.operated.clearOperators(ctx) != nil {
+	if e.traits.Outlives && e.pods != nil && e.operated.clearOperators(ctx) != nil {
 		e.controlPlane.MarkDirty(TaintedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)

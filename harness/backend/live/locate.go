@@ -123,7 +123,7 @@ func checkProgram(flag, template, replaced string, check func(program, replaced 
 // Own are the programs of this project that are used where the templates name no others.
 func (s SystemUnderTest) Own() []string {
 	programs := []string{PluginProgram}
-	for _, text := range []string{orDefault(s.ReporterCommand, DefaultReporter), orDefault(s.AggregatorCommand, DefaultAggregator)} {
+	for _, text := range []string{orDefault(s.ReporterCommand, DefaultReporter), orDefault(s.AggregatorCommand, DefaultAggregator), orDefault(s.OperatorCommand, DefaultOperator)} {
 		if name := programOf(text); own(name) {
 			programs = append(programs, name)
 		}

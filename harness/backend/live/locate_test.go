@@ -61,7 +61,7 @@ func TestFindable(t *testing.T) {
 }
 
 func TestOwn(t *testing.T) {
-	if got := (SystemUnderTest{ReporterCommand: "/bin/mine"}).Own(); !slices.Equal(got, []string{PluginProgram, "kms-health-aggregator"}) {
+	if got := (SystemUnderTest{ReporterCommand: "/bin/mine"}).Own(); !slices.Equal(got, []string{PluginProgram, "kms-health-aggregator", "encryption-operator"}) {
 		t.Error(got)
 	}
 }

@@ -1,128 +1,239 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
-// operandUser is who writes what a cluster around an operator writes.
-const operandUser = "kmsharness-operand"
-
-// operatorUnderTest is an operator that is a program of its own, and the cluster around it. It does to the pods what this project's operator does.
-type operatorUnderTest struct {
-	*pods
-	cluster *operand.Cluster
-}
-
-// podsUnderTest are the pods as the cluster around the operator handles them.
-type podsUnderTest struct {
-	lifecycle.Executor
-	*operatorUnderTest
-}
-
-var _ operand.Pods = podsUnderTest{}
-
-// Anew implements operand.Pods.
-func (p podsUnderTest) Anew() bool { return p.installer != nil }
+const (
+	// operatorUser is the operator, and operandUser who writes what the cluster around it writes.
+	operatorUser = "kmsharness-operator"
+	operandUser  = "kmsharness-operand"
+	// operandRequests a second, more than it ever makes.
+	operandRequests = 100
+)
 
 // underTest reports whether the operator is one under test. What it leaves behind may be readable with no key that is there, ConfigMaps of kube-system
 // included, so the control plane serves no other scenario.
-func (p *pods) underTest() bool { return p != nil && p.tested != nil }
+func (p *pods) underTest() bool { return p != nil && !p.own }
 
-// testOperator makes an operator under test the operator of the pods, as a unit, and begins what is around it.
-func (p *pods) testOperator(ctx context.Context) error {
-	o := &operatorUnderTest{pods: p}
+func (p *pods) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
+
+// surround makes the operator a program, and begins what is around it.
+func (p *pods) surround(ctx context.Context) error {
 	log, err := os.OpenFile(p.logFile()+".cluster", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("log of the cluster around the operator: %w", err)
 	}
-	options, err := o.options(slog.New(slog.NewTextHandler(log, nil)))
+	options, err := p.options(slog.New(slog.NewTextHandler(log, nil)))
 	if err == nil {
 		err = operand.Prepare(ctx, options)
 	}
 	if err == nil {
-		err = o.program()
+		err = p.program()
 	}
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
-	o.cluster = operand.New(options)
-	p.tested = o
+	p.cluster = operand.New(options)
 	p.work.Go(func() {
 		defer log.Close()
-		o.cluster.Run(p.ctx)
+		p.cluster.Run(p.ctx)
 	})
 	return nil
 }
 
 // options are those of the cluster around the operator.
-func (o *operatorUnderTest) options(log *slog.Logger) (operand.Options, error) {
-	rest, err := o.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, o.e.controlPlane.ClientServer())
-	if err != nil {
+func (p *pods) options(log *slog.Logger) (operand.Options, error) {
+	fail := func(err error) (operand.Options, error) {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	rest.QPS, rest.Burst = operatorRequests, operatorRequests
+	apiServer, err := lifecycle.APIServerOf(p.e.operator.flag)
+	if err != nil {
+		return fail(err)
+	}
+	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
+	if err != nil {
+		return fail(err)
+	}
+	rest.QPS, rest.Burst = operandRequests, operandRequests
 	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
-		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
+		return fail(err)
 	}
 	dyn, err := dynamic.NewForConfig(rest)
 	if err != nil {
-		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
+		return fail(err)
 	}
-	return operand.Options{Whole: o.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: podsUnderTest{o.executor(), o}, Clock: clock.RealClock{}, Observed: o.decidedOn, Log: log}, nil
+	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
+		Observed: p.observed, Log: log}, nil
 }
 
-// OperatorPlacer is a control plane with a place of its own for an operator under test, which else runs where the first aggregator does.
+// OperatorPlacer is a control plane with a place of its own for an operator, which else runs where the first aggregator does.
 type OperatorPlacer interface{ OperatorPlace() Place }
 
 // program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
-func (o *operatorUnderTest) program() error {
-	at := o.e.controlPlane.AggregatorPlace(1)
-	if p, ok := o.e.controlPlane.(OperatorPlacer); ok {
-		at = p.OperatorPlace()
+func (p *pods) program() error {
+	at := p.e.controlPlane.AggregatorPlace(1)
+	if placer, ok := p.e.controlPlane.(OperatorPlacer); ok {
+		at = placer.OperatorPlace()
 	}
 	if at.LogFile != "" {
-		if err := o.e.operated.searchLog(at.LogFile); err != nil {
+		if err := p.e.operated.searchLog(at.LogFile); err != nil {
 			return err
 		}
 	}
-	kubeconfig, err := o.e.sut.kubeconfig(at, "operator", operatorUser, []string{"system:masters"})
+	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), operatorUser, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)
 	}
-	o.operator.Unit = at.Unit(o.operator.Identity, func(context.Context) (Command, error) {
-		return o.e.sut.command(o.e.opts.OperatorCommand, o.e.sut.commonValues(at, kubeconfig), "operator")
+	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
+		values := p.e.sut.commonValues(at, kubeconfig)
+		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.older())
+		return p.e.sut.command(orDefault(p.e.opts.OperatorCommand, DefaultOperator), values, "operator")
 	})
 	return nil
 }
 
-// Migrate implements operand.Pods.
-func (o *operatorUnderTest) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
+// encrypt is the value of {encrypt}: the resources that the harness looks at.
+func (p *pods) encrypt() string {
+	r := p.e.objects.Resource
+	switch {
+	case r.Group != "":
+		return r.Resource + "." + r.Version + "." + r.Group
+	case p.own:
+		return r.Resource
+	}
+	return "configmaps," + r.Resource
+}
+
+// older reports whether the operator is started of a release from before KMS.
+func (p *pods) older() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.release == scenario.ReleaseOlder
+}
+
+// setRelease is of which it is started from now on; empty: as before.
+func (p *pods) setRelease(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release = cmp.Or(name, p.release)
+}
+
+// observed leaves what an operator's objects say in the history if it is news, and keeps the load in step. The stage of this project's operator is the one that
+// its condition names.
+func (p *pods) observed(d *history.Decision) {
+	p.mu.Lock()
+	if p.own {
+		d.Stage, d.Detail = p.stage.Reason, p.stage.Message
+	}
+	news := p.decided == nil || !reflect.DeepEqual(*p.decided, *d)
+	p.decided = d
+	p.mu.Unlock()
+	if news {
+		p.e.record(d)
+	}
+	p.load.switching(d.Stage != "")
+}
+
+// staging is a sink that tells pods what is said on the CR of their operator.
+type staging struct {
+	record.Sink
+	mu sync.Mutex
+	of map[string]*pods // by the resource of the CR
+}
+
+func (s *staging) add(p *pods) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[p.e.operator.resource.GroupResource().String()] = p
+}
+
+// Record implements record.Sink.
+func (s *staging) Record(at time.Time, source string, payload any) {
+	s.Sink.Record(at, source, payload)
+	o, is := payload.(*history.Object)
+	if !is {
+		return
+	}
+	s.mu.Lock()
+	p := s.of[o.Resource]
+	s.mu.Unlock()
+	if p != nil && p.own {
+		p.stageOf(o)
+	}
+}
+
+// stageOf notes the stage that an operator's CR names.
+func (p *pods) stageOf(o *history.Object) {
+	var stage history.Condition
+	for _, c := range o.Conditions {
+		if c.Type == core.ConditionProgressing && c.Status == string(metav1.ConditionTrue) {
+			stage = history.Condition{Reason: c.Reason, Message: contract.SafeText(c.Message, contract.MaxDetailChars)}
+		}
+	}
+	p.mu.Lock()
+	before, changed := p.decided, p.stage != stage
+	p.stage = stage
+	p.mu.Unlock()
+	if changed && before != nil {
+		d := *before
+		p.observed(&d)
+	}
+}
+
+// Migrates implements operand.Pods.
+func (p *pods) Migrates(resource schema.GroupVersionResource) bool {
+	for _, e := range p.e.all() {
+		if e != p.e && e.objects.Resource == resource {
+			return false
+		}
+	}
+	return p.e.main == nil || p.e.objects.Resource == resource
+}
+
+// Migrate implements operand.Pods. That of an operator under test takes as long as in OpenShift.
+func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	return o.e.data.rewriteAll(ctx, resource, asInOpenShift())
+	at := inHaste()
+	if !p.own {
+		at = asInOpenShift()
+	}
+	return p.e.data.rewriteAll(ctx, resource, at)
 }
 
 // Migrated implements operand.Pods.
-func (o *operatorUnderTest) Migrated(ctx context.Context) error {
-	all, err := o.e.data.under(ctx)
+func (p *pods) Migrated(ctx context.Context) error {
+	all, err := p.e.data.under(ctx)
 	if err != nil {
 		return fmt.Errorf("look at what lies in etcd: %w", err)
 	}
-	o.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: o.newest().providers})
-	o.e.record(&history.StorageInventory{Under: all})
+	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
+	p.e.record(&history.StorageInventory{Under: all})
 	return nil
 }

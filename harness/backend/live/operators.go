@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
@@ -18,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -25,12 +29,7 @@ import (
 type operatedParts struct{ e *Environment }
 
 // revised is the API server as the operator's secrets and ConfigMaps name it.
-func (op *operatedParts) revised() revision.Component {
-	if op.e.apiServer == "" {
-		return revision.KubeAPIServer
-	}
-	return revision.Component(op.e.apiServer)
-}
+func (op *operatedParts) revised() revision.Component { return revision.Component(op.e.component()) }
 
 // eachOperated does something to the environment of each operator, one after another.
 func (op *operatedParts) eachOperated(do func(*Environment) error) error {
@@ -49,17 +48,11 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
-	if err := op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator() }); err != nil {
-		return err
-	}
-	if op.e.opts.OperatorCommand == "" {
-		return nil
-	}
-	return op.e.pods.testOperator(ctx)
+	return op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator(ctx) })
 }
 
 // prepareOperator does what each has of its own.
-func (op *operatedParts) prepareOperator() error {
+func (op *operatedParts) prepareOperator(ctx context.Context) error {
 	p := op.e.pods
 	p.operator.Identity = history.Process{Role: history.RoleOperator, APIServer: op.e.apiServer}
 	p.mu.Lock()
@@ -74,7 +67,7 @@ func (op *operatedParts) prepareOperator() error {
 		return err
 	}
 	p.work.Go(p.load.askReadiness)
-	return p.withInstaller()
+	return p.surround(ctx)
 }
 
 // searchLog searches a log of the operator for what must not be in it.
@@ -117,7 +110,10 @@ func (op *operatedParts) present(n *Node) error {
 // endOperators ends them and all that goes on beside them.
 func (op *operatedParts) endOperators(ctx context.Context) error {
 	return op.eachOperated(func(f *Environment) error {
-		err := f.pods.operator.Stop(ctx)
+		var err error
+		if f.pods.operator.Unit != nil { // it was prepared
+			err = f.pods.operator.Stop(ctx)
+		}
 		f.pods.cancel()
 		f.pods.work.Wait()
 		return err
@@ -229,13 +225,36 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 
 // removeOperated deletes keys, revisions and credentials.
 func (c *Client) removeOperated(ctx context.Context) error {
-	list := metav1.ListOptions{LabelSelector: revision.ComponentLabel}
-	for _, r := range []schema.GroupVersionResource{secretObjects(), configMapObjects()} {
-		if err := c.Resource(r).Namespace(revision.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, list); err != nil {
-			return fmt.Errorf("delete %s in %s: %w", r.Resource, revision.Namespace, err)
+	errs := []error{c.removeIn(ctx, secretObjects(), revision.Namespace, ""), c.removeIn(ctx, configMapObjects(), revision.Namespace, "")}
+	for _, of := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftAPIServer, revision.OAuthAPIServer} {
+		errs = append(errs, c.removeIn(ctx, secretObjects(), string(of), lifecycle.ConfigKey+"-"))
+	}
+	errs = append(errs, c.Resource(lifecycle.Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	return errors.Join(append(errs, c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret))...)
+}
+
+// removeIn deletes the objects of a namespace whose names begin with prefix, whatever their finalizers are for.
+func (c *Client) removeIn(ctx context.Context, r schema.GroupVersionResource, namespace, prefix string) error {
+	objects := c.Resource(r).Namespace(namespace)
+	list, err := objects.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list %s in %s: %w", r.Resource, namespace, err)
+	}
+	for _, o := range list.Items {
+		if !strings.HasPrefix(o.GetName(), prefix) {
+			continue
+		}
+		if len(o.GetFinalizers()) > 0 {
+			if _, err := objects.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+				return fmt.Errorf("let %s %s/%s be deleted: %w", r.Resource, namespace, o.GetName(), err)
+			}
+		}
+		now := int64(0)
+		if err := objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete %s %s/%s: %w", r.Resource, namespace, o.GetName(), err)
 		}
 	}
-	return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+	return nil
 }
 
 // switchLoad writes objects while an operator switches.

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -20,30 +20,34 @@ import (
 type pods struct {
 	e        *Environment
 	operator Target
-	ctx      context.Context // of what goes on beside the operator
+	cluster  *operand.Cluster // around the operator
+	roller   Roller           // nil: what is in a pod changes while the pod stays
+	own      bool             // the operator is this project's
+	ctx      context.Context  // of what goes on beside the operator
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
 	all     map[string]*pod // by node
-	seen    map[string]*pod // as the operator saw them last
 	tries   int
 	decided *history.Decision
+	stage   history.Condition        // reason and message of what this project's operator is at
 	lags    map[string]time.Duration // of what is rolled out, by node
-	tested  *operatorUnderTest       // nil: the operator is this project's
+	release string                   // of which the operator is started; empty: the newer
 
 	logIns operated.LogIns // of the plugins
 	writes int             // of their credential
 
-	load      *switchLoad
-	installer *installer // nil: what is in a pod changes while the pod stays
+	load *switchLoad
 }
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
 type pod struct {
 	plugins    map[uint64]config.Plugin // it is configured with
-	waiting    map[uint64]core.Waiting  // that cannot start; one with other settings may run meanwhile
+	waiting    map[uint64]string        // that cannot start: why; one with other settings may run meanwhile
 	sockets    []uint64                 // of its reporter
+	number     int                      // of its revision, where it is replaced for each
+	file       []byte                   // the newest; nil: none
 	files      map[string]rolledOut     // by the hash of the file
 	configured string                   // hash of the newest file; empty: none, or it is just being written
 	telling    bool
@@ -57,7 +61,7 @@ type pod struct {
 
 // rolledOut is an encryption configuration that an API server was given.
 type rolledOut struct {
-	revision  int
+	revision  int // as the operator counts
 	providers []string
 }
 
@@ -68,9 +72,9 @@ type rollingOut struct {
 }
 
 func newPods(e *Environment) *pods {
-	p := &pods{e: e, all: map[string]*pod{}, seen: map[string]*pod{}}
+	p := &pods{e: e, all: map[string]*pod{}, own: e.opts.OperatorCommand == ""}
+	p.roller, _ = e.controlPlane.(Roller)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	p.operator.Unit = &operatorUnit{pods: p}
 	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}
 	return p
 }
@@ -79,7 +83,7 @@ func newPods(e *Environment) *pods {
 func (p *pods) of(node string) *pod {
 	if p.all[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
-		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]core.Waiting{}, files: map[string]rolledOut{}, inForce: clear}
+		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
 	}
 	return p.all[node]
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -17,24 +18,15 @@ import (
 
 // beginning is what a new pod begins with: the newest revisions, whether the operator runs or not. A static pod is made of objects of the API.
 type beginning struct {
-	revision int
-	file     []byte // nil: nothing was ever encrypted
-	plugins  []revision.Plugin
-	pod      int // its own revision; 0: pods have none
-}
-
-// keyIDs of the plugins, the writer's first.
-func (b beginning) keyIDs() (ids []uint64) {
-	for _, g := range b.plugins {
-		ids = append(ids, g.KeyID)
-	}
-	return ids
+	revision int // as the operator counts
+	lifecycle.Configuration
+	pod int // its own revision
 }
 
 // configuredOn is that for a plane, whose remote KMS knows the plugins of a node from now on.
 func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encryption, error) {
-	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.file, Revision: b.pod}
-	for _, g := range b.plugins {
+	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.File, Revision: b.pod}
+	for _, g := range b.Plugins {
 		called := revision.SocketName(g.KeyID)
 		if err := p.introduce(ctx, node, called, g.Config); err != nil {
 			return Encryption{}, err
@@ -46,9 +38,9 @@ func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encr
 
 // readBeginning reads the newest revisions, through any API server.
 func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err error) {
-	if tested := op.e.pods.tested; tested != nil {
-		rev, c := tested.cluster.Installer.Current()
-		return beginning{revision: rev, file: c.File, plugins: c.Plugins}, nil
+	if p := op.e.pods; p.underTest() {
+		now := p.cluster.Installer.Current()
+		return beginning{now.Number, now.Configuration, now.Number}, nil
 	}
 	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
@@ -63,10 +55,11 @@ func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err er
 // beginningOf is what a pod begins with that was rolled back by a number of revisions.
 func (op *operatedParts) beginningOf(seen exchange.Seen, back int) (b beginning, err error) {
 	config, plugins := op.e.opts.serve(seen.Observed, back)
-	b = beginning{revision: config.Revision, plugins: plugins.Plugins}
+	b = beginning{revision: config.Revision, Configuration: lifecycle.Configuration{Plugins: plugins.Plugins}}
 	if b.revision > 0 {
-		b.file, err = seen.File(config.Revision)
+		b.File, err = seen.File(config.Revision)
 	}
+	b.pod = op.e.pods.cluster.Installer.NumberOf(b.Configuration)
 	return b, err
 }
 

@@ -1,74 +1,106 @@
 package live
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// inPlace carries out an operator's plan, and observes the nodes for it, where pods stay and what runs in them changes.
-type inPlace struct{ *pods }
-
-var _ lifecycle.Executor = inPlace{}
+var _ operand.Pods = (*pods)(nil)
 
 // on does something on a node, which does not come or go meanwhile.
-func (p *pods) on(name, what string, do func(*Node) error) error {
+func (p *pods) on(name string, do func(*Node) error) error {
 	defer p.e.changes.stay()()
 	n := p.e.controlPlane.Nodes().Get(name)
 	if n == nil {
-		return fmt.Errorf("%s: there is no node %q: there are %v", what, name, p.e.Nodes())
+		return fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
 	}
-	if err := errors.Join(p.e.operated.present(n), p.same(name)); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	if err := p.e.operated.present(n); err != nil {
+		return fmt.Errorf("%w: %w", operand.ErrUnfinished, err)
 	}
 	return do(n)
 }
 
-// same is an error if a node's pod is not the one that the operator saw last: another one has taken over its name.
-func (p *pods) same(name string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.all[name] == nil || p.all[name] != p.seen[name] {
-		return fmt.Errorf("node %q is gone, or another one by now: %w", name, exchange.ErrBehind)
-	}
-	return nil
-}
-
-// StartPlugins implements operator.Executor. One that runs with other settings for the same key is started again, unless the new one cannot start:
-// then it runs on.
-func (p inPlace) StartPlugins(ctx context.Context, name string, plugins []revision.Plugin) error {
-	return p.on(name, "start plugins", func(n *Node) error { return p.startPlugins(ctx, n, plugins) })
-}
-
-func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
-	name := n.Name
-	for _, g := range plugins {
-		called := revision.SocketName(g.KeyID)
-		if p.waits(name, g) {
-			continue
+// Install implements operand.Pods.
+func (p *pods) Install(ctx context.Context, name string, r operand.Revision) error {
+	return p.on(name, func(n *Node) error {
+		if p.roller != nil {
+			return p.replace(ctx, n, r)
 		}
+		return p.change(ctx, n, r)
+	})
+}
+
+// Anew implements operand.Pods.
+func (p *pods) Anew() bool { return p.roller != nil }
+
+// change changes what is in a pod that stays.
+func (p *pods) change(ctx context.Context, n *Node, r operand.Revision) error {
+	if err := p.startPlugins(ctx, n, r.Plugins); err != nil {
+		return err
+	}
+	if n.Server.Status().Phase != Running || p.late(n.Name, r) {
+		return operand.ErrUnfinished
+	}
+	if err := p.send(n, r); err != nil {
+		return err
+	}
+	if !p.askLoaded(ctx, n) || !p.loads(n) {
+		return operand.ErrUnfinished
+	}
+	p.mu.Lock()
+	pod := p.of(n.Name)
+	sockets, gone := slices.Clone(pod.sockets), keysWithout(pod.plugins, r.KeyIDs())
+	p.mu.Unlock()
+	if p.e.opts.ReportersEndLast && len(gone) > 0 { // in the next round
+		return errors.Join(operand.ErrUnfinished, p.stopPlugins(ctx, n, gone))
+	}
+	if !slices.Equal(sockets, r.KeyIDs()) {
+		if err := p.report(ctx, n, r.KeyIDs()); err != nil {
+			return err
+		}
+	}
+	return p.stopPlugins(ctx, n, gone)
+}
+
+// keysWithout are the keys of plugins, without some, in order.
+func keysWithout(plugins map[uint64]config.Plugin, without []uint64) []uint64 {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(plugins)), func(id uint64) bool { return slices.Contains(without, id) })
+}
+
+// startPlugins starts plugins of a pod that do not run. One that runs with other settings for the same key is started again, unless the new one cannot start:
+// then it runs on.
+func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
+	name := n.Name
+	var waiting []error
+	for _, g := range plugins {
+		called, why := revision.SocketName(g.KeyID), p.waits(name, g)
 		p.mu.Lock()
 		before, there := p.of(name).plugins[g.KeyID]
 		p.mu.Unlock()
+		if old := n.Plugin(called); there && before != g.Config && old != nil && (why == "" || p.e.opts.PluginsEndFirst) {
+			if err := old.Stop(ctx); err != nil {
+				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
+			}
+		}
+		if why != "" {
+			waiting = append(waiting, fmt.Errorf("plugin %s cannot start: %s", called, why))
+			continue
+		}
 		if !there || before != g.Config {
 			if err := p.introduce(ctx, name, called, g.Config); err != nil {
 				return err
-			}
-		}
-		if old := n.Plugin(called); there && before != g.Config && old != nil {
-			if err := old.Stop(ctx); err != nil {
-				return fmt.Errorf("start plugin %s/%s with other settings: %w", name, called, err)
 			}
 		}
 		if err := p.e.encrypting.startPlugins(ctx, n, []string{called}); err != nil {
@@ -78,7 +110,7 @@ func (p inPlace) startPlugins(ctx context.Context, n *Node, plugins []revision.P
 		p.of(name).plugins[g.KeyID] = g.Config
 		p.mu.Unlock()
 	}
-	return nil
+	return errors.Join(waiting...)
 }
 
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
@@ -96,24 +128,18 @@ func (p *pods) introduce(ctx context.Context, node, called string, c config.Plug
 	return nil
 }
 
-// waits reports whether a plugin cannot start on a node, and notes it for the operator to see.
-func (p *pods) waits(node string, g revision.Plugin) bool {
+// waits is why a plugin cannot start on a node, and notes it for the operator to see.
+func (p *pods) waits(node string, g revision.Plugin) (why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod, why := p.of(node), operated.CannotStart(node, g.Config.Image)
-	delete(pod.waiting, g.KeyID)
-	if why != "" {
-		pod.waiting[g.KeyID] = core.Waiting{Config: g.Config, Reason: why}
+	if delete(pod.waiting, g.KeyID); why != "" {
+		pod.waiting[g.KeyID] = why
 	}
-	return why != ""
+	return why
 }
 
-// StopPlugins implements operator.Executor.
-func (p inPlace) StopPlugins(ctx context.Context, name string, ids []uint64) error {
-	return p.on(name, "stop plugins", func(n *Node) error { return p.stopPlugins(ctx, n, ids) })
-}
-
-func (p inPlace) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
+func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	for _, id := range ids {
 		called := revision.SocketName(id)
 		if g := n.Plugin(called); g != nil {
@@ -130,12 +156,8 @@ func (p inPlace) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	return nil
 }
 
-// Report implements operator.Executor. What is expected is told first: a reporter that starts reports it, and none that ends does.
-func (p inPlace) Report(ctx context.Context, name string, ids []uint64) error {
-	return p.on(name, "start the reporter anew", func(n *Node) error { return p.report(ctx, n, ids) })
-}
-
-func (p inPlace) report(ctx context.Context, n *Node, ids []uint64) error {
+// report gives a node's reporter its sockets. What is expected is told first: a reporter that starts reports it, and none that ends does.
+func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 	p.mu.Lock()
 	p.of(n.Name).sockets = slices.Clone(ids)
 	p.mu.Unlock()
@@ -164,63 +186,64 @@ func (p *pods) delay(lags map[string]time.Duration) {
 	p.lags = lags
 }
 
-// underway says whether a revision has not yet reached a node. The operator rolls it out again until it is loaded.
-func (p *pods) underway(name string, rev int) bool {
+// late reports whether a revision is to reach the API server of a node later.
+func (p *pods) late(name string, r operand.Revision) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
-	if pod.coming.revision != rev {
-		pod.coming = rollingOut{rev, time.Now()}
+	if bytes.Equal(pod.file, r.File) {
+		return false
+	}
+	if pod.coming.revision != r.Number {
+		pod.coming = rollingOut{r.Number, time.Now()}
 	}
 	return time.Since(pod.coming.since) < p.lags[name]
 }
 
-// RollOut implements operator.Executor. The same file again is left alone.
-func (p inPlace) RollOut(_ context.Context, name string, rev int, file []byte) error {
-	return p.on(name, "roll out", func(n *Node) error { return p.rollOut(n, rev, file) })
-}
-
-func (p inPlace) rollOut(n *Node, rev int, file []byte) error {
-	if p.underway(n.Name, rev) {
-		return nil
-	}
-	return p.send(n, rev, file)
-}
-
-// send writes the file of an API server.
-func (p inPlace) send(n *Node, rev int, file []byte) error {
-	name := n.Name
-	read, err := operated.ReadRollOut(file)
+// send writes the file of an API server, unless it has it.
+func (p *pods) send(n *Node, r operand.Revision) error {
+	name, number := n.Name, p.counted(r)
+	read, err := operated.ReadRollOut(r.File)
 	if err != nil {
-		return fmt.Errorf("roll out revision %d: %w", rev, err)
+		return fmt.Errorf("roll out revision %d: %w", r.Number, err)
 	}
-	if !p.begin(name, rev) {
+	file := rolledOut{number, read.Providers.Names()}
+	if !p.begin(name, r.File, file) {
 		return nil
 	}
 	for _, k := range read.Keys {
-		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", rev), secrecy.Plain, k)
+		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", number), secrecy.Plain, k)
 	}
-	hash, err := n.Server.RollOut(file)
+	hash, err := n.Server.RollOut(r.File)
 	p.mu.Lock()
 	pod := p.of(name)
 	pod.telling = false
 	if err == nil {
-		pod.files[hash], pod.configured, pod.pid = rolledOut{rev, read.Providers.Names()}, hash, 0
+		pod.files[hash], pod.configured, pod.file, pod.pid = file, hash, r.File, 0
 	}
 	p.mu.Unlock()
 	if err != nil {
-		return fmt.Errorf("roll out revision %d to %s: %w", rev, name, err)
+		return fmt.Errorf("roll out revision %d to %s: %w", r.Number, name, err)
 	}
-	p.e.record(&history.Encryption{Node: name, State: history.EncryptionConfigured, Providers: read.Providers.Names()})
+	p.e.record(&history.Encryption{Node: name, State: history.EncryptionConfigured, Providers: file.providers})
 	return nil
 }
 
-// begin says whether a revision is news to a node; from then on nobody can say what the node's API server encrypts with.
-func (p *pods) begin(name string, rev int) bool {
+// counted is a revision as the operator counts: this project's has revisions of its own.
+func (p *pods) counted(r operand.Revision) int {
+	if p.own {
+		return p.cluster.Installer.OwnRevision(r.File)
+	}
+	return r.Number
+}
+
+// begin reports whether a file is news to a node; from then on nobody can say what the node's API server encrypts with.
+func (p *pods) begin(name string, text []byte, file rolledOut) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
-	if pod.configured != "" && pod.files[pod.configured].revision == rev {
+	if pod.configured != "" && bytes.Equal(pod.file, text) {
+		pod.files[pod.configured] = file
 		return false
 	}
 	pod.telling, pod.older = true, 0

@@ -3,9 +3,8 @@ package live
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 )
 
 // join brings a node up beside an operator, with its reporter. It counts from the beginning, before what its pod begins with is read: whoever
@@ -17,7 +16,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
-	b.pod = op.e.pods.expect(name, b)
+	op.e.pods.expect(name, b)
 	var n *Node
 	configured, err := op.e.pods.configuredOn(ctx, name, b)
 	if err == nil {
@@ -27,11 +26,11 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 		op.e.pods.leave(name)
 		return err
 	}
-	if err := op.e.changes.meet(ctx, n, func() error { return inPlace{op.e.pods}.began(ctx, n, b) }); err != nil {
+	if err := op.e.changes.meet(ctx, n, func() error { return op.e.pods.began(ctx, n, b) }); err != nil {
 		return err
 	}
 	op.become(name)
-	return inPlace{op.e.pods}.report(ctx, n, b.keyIDs())
+	return op.e.pods.report(ctx, n, b.KeyIDs())
 }
 
 // setComing says that a node counts, and that nobody else sees it yet.
@@ -46,12 +45,12 @@ func (op *operatedParts) setComing(name string, coming bool) {
 }
 
 // comes are the nodes that have no pod yet: nothing can be done on them.
-func (op *operatedParts) comes() map[string]core.Node {
+func (op *operatedParts) comes() map[string]operand.Node {
 	op.e.mu.Lock()
 	defer op.e.mu.Unlock()
-	out := map[string]core.Node{}
+	out := map[string]operand.Node{}
 	for name := range op.e.coming {
-		out[name] = core.Node{Unavailable: true, Since: time.Now()}
+		out[name] = operand.Node{Unavailable: true}
 	}
 	return out
 }
@@ -64,31 +63,25 @@ func (op *operatedParts) become(name string) {
 	delete(op.e.coming, name)
 }
 
-// expect notes what the pod of a node that comes has, and so what its reporter is to report, and gives the revision of the pod.
-func (p *pods) expect(name string, b beginning) int {
+// expect notes what the pod of a node that comes has, and so what its reporter is to report.
+func (p *pods) expect(name string, b beginning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
-	for _, g := range b.plugins {
+	for _, g := range b.Plugins {
 		pod.plugins[g.KeyID] = g.Config
 	}
-	pod.sockets = b.keyIDs()
-	if p.installer == nil {
-		return 0
-	}
-	return p.installer.revisions.begins(name, b)
+	pod.sockets, pod.number = b.KeyIDs(), b.pod
 }
 
 // began notes what an API server has begun with, and leaves it in the history.
-func (p inPlace) began(ctx context.Context, n *Node, b beginning) error {
-	if p.tested != nil {
-		p.tested.cluster.Installer.Joined(n.Name, b.revision)
-	}
-	if b.file == nil {
+func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
+	p.cluster.Installer.Placed(n.Name, b.Configuration)
+	if b.File == nil {
 		p.e.encrypting.recordConfiguredOn(n.Name)
 		return nil
 	}
-	if err := p.send(n, b.revision, b.file); err != nil {
+	if err := p.send(n, operand.Revision{Number: b.revision, Configuration: b.Configuration}); err != nil {
 		return err
 	}
 	p.askLoaded(ctx, n) // it is ready, so it answers
@@ -103,7 +96,4 @@ func (p *pods) leave(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, name)
-	if p.installer != nil {
-		p.installer.revisions.leaves(name)
-	}
 }

@@ -7,12 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/operator/core"
 )
 
-// Nodes implements operator.Executor. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to start again.
-func (p inPlace) Nodes(ctx context.Context) (map[string]core.Node, error) {
+// Nodes implements operand.Pods. A plugin that has crashed is there all the same: it is the pod's, and the kubelet's to start again.
+func (p *pods) Nodes(ctx context.Context) (map[string]operand.Node, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	out := p.e.operated.comes() // before the others: whoever comes is in one of the two
@@ -31,23 +31,21 @@ func (p inPlace) Nodes(ctx context.Context) (map[string]core.Node, error) {
 // askEvery is how often an API server is asked at most: as often as it looks for a new file.
 const askEvery = 500 * time.Millisecond
 
-func (p inPlace) look(ctx context.Context, n *Node) core.Node {
+func (p *pods) look(ctx context.Context, n *Node) operand.Node {
 	unavailable := p.e.operated.present(n) != nil
 	up := !unavailable && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.all[n.Name]
-	p.seen[n.Name] = pod
 	if pod == nil { // it has just been removed
-		return core.Node{Unavailable: true, Since: n.since}
+		return operand.Node{Unavailable: true}
 	}
-	return core.Node{Up: up, Unavailable: unavailable, Since: n.since, Loaded: pod.inForce.revision, Plugins: maps.Clone(pod.plugins), Waiting: maps.Clone(pod.waiting),
-		Reporter: slices.Clone(pod.sockets)}
+	return operand.Node{Up: up, Unavailable: unavailable, Plugins: slices.Sorted(maps.Keys(pod.plugins)), Waiting: maps.Clone(pod.waiting)}
 }
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
 // by itself, so it is asked until it names the newest one.
-func (p inPlace) askLoaded(ctx context.Context, n *Node) bool {
+func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 	pid := n.Server.Status().PID
 	p.mu.Lock()
 	pod := p.all[n.Name]
@@ -55,7 +53,7 @@ func (p inPlace) askLoaded(ctx context.Context, n *Node) bool {
 		p.mu.Unlock()
 		return false
 	}
-	settled, recent, answers := pod.configured == "" || pod.pid == pid, time.Since(pod.asked) < askEvery, pod.answers
+	settled, recent, answers := pod.settled(pid), time.Since(pod.asked) < askEvery, pod.answers
 	p.mu.Unlock()
 	switch {
 	case settled:
@@ -68,8 +66,18 @@ func (p inPlace) askLoaded(ctx context.Context, n *Node) bool {
 	return err == nil
 }
 
+// settled reports whether a process is known to have the newest file in force.
+func (pod *pod) settled(pid int) bool { return pod.configured == "" || pod.pid == pid }
+
+// loads reports whether the API server of a node has its newest file in force.
+func (p *pods) loads(n *Node) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of(n.Name).settled(n.Server.Status().PID)
+}
+
 // names notes what an API server says that it has in force. What nobody has rolled out is what it began with.
-func (p inPlace) names(node, hash string, pid int, answers bool) {
+func (p *pods) names(node, hash string, pid int, answers bool) {
 	p.mu.Lock()
 	pod := p.all[node]
 	if pod == nil {

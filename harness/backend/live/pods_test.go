@@ -3,11 +3,14 @@ package live
 import (
 	"testing"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 )
 
 // Nobody can say what is written while an API server was told something that it has not named yet.
 func TestPodsWriter(t *testing.T) {
-	p := newPods(nil)
+	p := newPods(&Environment{})
 	defer p.cancel()
 	configured := func(node, hash string, pid int, providers ...string) {
 		pod := p.of(node)
@@ -52,32 +55,27 @@ func TestNamesOfRemoteKeys(t *testing.T) {
 	}
 }
 
-// The operator cannot stand still, and says so.
-func TestOperatorCannotBePaused(t *testing.T) {
-	p := newPods(nil)
-	defer p.cancel()
-	if err := p.operator.Pause(t.Context()); err == nil {
-		t.Error("paused")
-	}
-	if p.operator.Status().Phase != Never {
-		t.Errorf("%+v", p.operator.Status())
-	}
-}
-
-// A revision reaches a node that lags later than the others, each one again, and the rest at once.
+// A revision reaches a node that lags later than the others, each one again, and the rest at once. A file that the node has is not late.
 func TestPodsLag(t *testing.T) {
-	p := newPods(nil)
+	p := newPods(&Environment{})
 	defer p.cancel()
 	p.delay(map[string]time.Duration{"cp-3": time.Hour})
-	if p.underway("cp-1", 7) || !p.underway("cp-3", 7) || !p.underway("cp-3", 7) {
+	late := func(node string, revision int) bool {
+		return p.late(node, operand.Revision{Number: revision, Configuration: lifecycle.Configuration{File: []byte("file")}})
+	}
+	if late("cp-1", 7) || !late("cp-3", 7) || !late("cp-3", 7) {
 		t.Error("cp-3 alone lags")
 	}
 	p.of("cp-3").coming.since = time.Now().Add(-2 * time.Hour)
-	if p.underway("cp-3", 7) || !p.underway("cp-3", 8) {
+	if late("cp-3", 7) || !late("cp-3", 8) {
 		t.Error("each revision lags by itself")
 	}
-	p.delay(nil)
-	if p.underway("cp-3", 8) {
+	p.of("cp-3").file = []byte("file")
+	if late("cp-3", 9) {
+		t.Error("it has the file")
+	}
+	p.of("cp-3").file = nil
+	if p.delay(nil); late("cp-3", 8) {
 		t.Error("nothing lags any more")
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -20,24 +19,24 @@ import (
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
-// Check implements operator.Executor. It takes operated.Check at most.
-func (p inPlace) Check(ctx context.Context, c config.Plugin, hash string) core.Preflight {
+// Check implements operand.Pods. It takes operated.Check at most.
+func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
 	if why := operated.CannotStart("", c.Image); why != "" {
-		return core.Preflight{Hash: hash, Message: why}
+		return core.Preflight{Message: why}
 	}
 	ctx, cancel := context.WithTimeout(ctx, operated.Check)
 	defer cancel()
 	client, end, err := p.try(ctx, c)
 	if err != nil {
-		return core.Preflight{Hash: hash, Message: err.Error()}
+		return core.Preflight{Message: err.Error()}
 	}
 	defer end()
-	return preflight.Check(ctx, client, hash, preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
+	return preflight.Check(ctx, client, "", preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
 		Pause: exchange.Pause, Call: exchange.CheckCall(operated.Check)})
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
-func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
 	p.mu.Lock()
 	p.tries++
 	keyID := fmt.Sprintf("try-%d", p.tries)
@@ -65,15 +64,4 @@ func (p inPlace) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagement
 		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)
 	}
 	return kmsapi.NewKeyManagementServiceClient(conn), func() { conn.Close(); end() }, nil
-}
-
-// Rewrite implements operator.Executor, and looks at the outcome in etcd. All API servers encrypt alike by now.
-func (p inPlace) Rewrite(ctx context.Context, _ uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
-	defer cancel()
-	if err := p.e.data.rewriteAll(ctx, p.e.objects.Resource, inHaste()); err != nil {
-		return fmt.Errorf("migrate the data: %w", err)
-	}
-	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
-	return p.e.data.takeInventory(ctx)
 }

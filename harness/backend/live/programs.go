@@ -85,7 +85,7 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 // Placeholders are what a command template may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "clusterOperator",
+		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "clusterOperator", "encrypt", "beforeKMS",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
@@ -98,8 +98,11 @@ const (
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
 		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}"
-	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for.
-	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --interval={interval} --settle=30s --retry=2s --keep=3"
+	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
+	// (operated.ReadinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
+	// takes that, a probe and a reserve. A check takes operated.Check, and the time until its result is seen. Few revisions are kept, so that pruning is seen.
+	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS}" +
+		" --settle=30s --retry=2s --keep=3 --check-timeout=12s"
 	// What they are given besides, where reporters stream.
 	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
 	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +

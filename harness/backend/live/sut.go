@@ -9,15 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/command"
-	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege,
@@ -27,7 +24,7 @@ type SystemUnderTest struct {
 	// project's programs, or a name on PATH), the others are arguments; quotes group words. See Placeholders.
 	ReporterCommand, AggregatorCommand string
 	// OperatorCommand is the command template of an operator of kube-apiserver, which meets the cluster through the API alone (package operand); empty:
-	// this project's own, in the harness's process.
+	// this project's own, which is also that of the other API servers.
 	OperatorCommand string
 	// OperatorDoor is what the operator under test is: DoorControllers (also when empty) or DoorWhole.
 	OperatorDoor string
@@ -73,10 +70,7 @@ func (s SystemUnderTest) Validate() error {
 	if s.OperatorCommand == "" && s.WholeOperator() {
 		return fmt.Errorf("--operator-door %s: expected with --operator-command only", s.OperatorDoor)
 	}
-	if s.OperatorCommand == "" {
-		return s.Plugin.validate()
-	}
-	if _, err := command.Parse(s.OperatorCommand, Placeholders()...); err != nil {
+	if _, err := command.Parse(orDefault(s.OperatorCommand, DefaultOperator), Placeholders()...); err != nil {
 		return fmt.Errorf("operator command: %w", err)
 	}
 	return s.Plugin.validate()
@@ -253,25 +247,6 @@ func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []str
 		return "", err
 	}
 	return at.write(name+".kubeconfig", text)
-}
-
-// decide decides for the operator, and leaves in the history what came of it.
-func (p *pods) decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
-	plan := p.e.opts.decide(o, opts, now)
-	p.decidedOn(operated.Decision(o, plan))
-	return plan
-}
-
-// decidedOn leaves a decision in the history if it is news, and keeps the load in step. Of an operator under test it is what its objects say.
-func (p *pods) decidedOn(d *history.Decision) {
-	p.mu.Lock()
-	news := p.decided == nil || !operated.Same(*p.decided, *d)
-	p.decided = d
-	p.mu.Unlock()
-	if news {
-		p.e.record(d)
-	}
-	p.load.switching(d.Stage != "")
 }
 
 // Description is what a person needs to look into an environment.

@@ -12,8 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator"
 )
 
 // followed are the revisions of a whole operator, which makes them itself and assigns them to nodes by its installer pods.
@@ -22,17 +21,17 @@ type followed struct {
 	kubelet *kubelet
 
 	mu       sync.Mutex
-	last     numbered
-	assigned map[string]numbered      // by node
-	asked    staticpods.Configuration // what the operator wants
+	last     Revision
+	assigned map[string]Revision    // by node
+	asked    operator.Configuration // what the operator wants
 }
 
 func newFollowed(o Options) *followed {
-	return &followed{Options: o, kubelet: &kubelet{o, map[string]corev1.ConditionStatus{}}, last: numbered{number: firstRevision}, assigned: map[string]numbered{}}
+	return &followed{Options: o, kubelet: &kubelet{o, map[string]corev1.ConditionStatus{}}, last: Revision{Number: firstRevision}, assigned: map[string]Revision{}}
 }
 
 // look notes what the installer pods have installed. A revision whose Secret is not there has no encryption configuration.
-func (f *followed) look(ctx context.Context, nodes map[string]core.Node) error {
+func (f *followed) look(ctx context.Context, nodes map[string]Node) error {
 	assigned, err := f.kubelet.step(ctx, nodes)
 	if err != nil {
 		return err
@@ -40,53 +39,53 @@ func (f *followed) look(ctx context.Context, nodes map[string]core.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for _, node := range slices.Sorted(maps.Keys(assigned)) {
-		if assigned[node] <= f.of(node).number {
+		if assigned[node] <= f.of(node).Number {
 			continue
 		}
-		var c staticpods.Configuration
-		s, err := f.Client.CoreV1().Secrets(Namespace).Get(ctx, staticpods.ConfigName(assigned[node]), metav1.GetOptions{})
+		var c operator.Configuration
+		s, err := f.Client.CoreV1().Secrets(f.Namespace).Get(ctx, operator.RevisionName(assigned[node]), metav1.GetOptions{})
 		if err == nil {
-			c, err = staticpods.ReadConfiguration(s)
+			c, _, err = readRevision(s)
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read revision %d: %w", assigned[node], err)
 		}
-		f.assign(node, numbered{assigned[node], c})
+		f.assign(node, Revision{assigned[node], c})
 		f.Log.Info("an installer pod has ended", "node", node, "revision", assigned[node], "plugins", c.KeyIDs())
 	}
 	return nil
 }
 
-func (f *followed) assign(node string, rev numbered) {
+func (f *followed) assign(node string, rev Revision) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.assigned[node] = rev
-	if rev.number >= f.last.number {
+	if rev.Number >= f.last.Number {
 		f.last = rev
 	}
 }
 
 // want makes no revision: the operator does.
-func (f *followed) want(_ context.Context, _ *corev1.Secret, c staticpods.Configuration) error {
+func (f *followed) want(_ context.Context, _ *corev1.Secret, c operator.Configuration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = c
 	return nil
 }
 
-func (f *followed) newest() numbered {
+func (f *followed) newest() Revision {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
 }
 
-func (f *followed) of(node string) numbered {
+func (f *followed) of(node string) Revision {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if rev, there := f.assigned[node]; there {
 		return rev
 	}
-	return numbered{number: firstRevision}
+	return Revision{Number: firstRevision}
 }
 
 // wanted: a revision with what is wanted may not be there yet.

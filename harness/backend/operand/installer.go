@@ -1,35 +1,41 @@
 package operand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/internal/turn"
-	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
-// Installer gives one node after another the revision that it is to have.
+// Installer gives nodes the revision that they are to have: one after another, where pods are replaced.
 type Installer struct {
 	Options
+	sources   *sources
 	mirrors   *mirrors
 	revisions revisions
 
-	turn      turn.Turn // of a step, or of a rollback
+	turn turn.Turn // of a step, or of a rollback
+	read struct {  // of what is wanted
+		version string
+		is      operated.RollOut
+	}
 	mu        sync.Mutex
 	installed map[string]int
-	back      map[string]int // nodes that were rolled back, with the newest revision of that time: they stay until there is another
-	said      claim          // of the round before
+	back      map[string]int  // nodes that were rolled back, with the newest revision of that time: they stay until there is another
+	placed    map[string]bool // nodes with another pod than the API has
+	said      claim           // of the round before
 }
 
 // claim is what an operator says of a key that everything lies under. The zero claim: there is no such key.
@@ -38,68 +44,86 @@ type claim struct {
 	kek string
 }
 
-func newInstaller(o Options) *Installer {
-	i := &Installer{Options: o, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}}
+func newInstaller(o Options, s *sources) *Installer {
+	i := &Installer{Options: o, sources: s, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}, placed: map[string]bool{}}
 	if o.Whole {
 		i.revisions = newFollowed(o)
 	}
 	return i
 }
 
-// Current is the newest revision, with which a new pod begins. Configuration is zero if it has no encryption configuration.
-func (i *Installer) Current() (int, staticpods.Configuration) {
-	newest := i.revisions.newest()
-	return newest.number, newest.Configuration
+// Current is the newest revision, with which a new pod begins.
+func (i *Installer) Current() Revision { return i.revisions.newest() }
+
+// NumberOf is the newest revision if it has a configuration, and else the first: then the pod of a node that begins with it is replaced.
+func (i *Installer) NumberOf(c operator.Configuration) int {
+	if newest := i.revisions.newest(); reflect.DeepEqual(newest.Configuration, c) {
+		return newest.Number
+	}
+	return firstRevision
 }
 
-// Joined notes that a node's pod has begun with a revision.
-func (i *Installer) Joined(node string, revision int) {
+// Placed notes that a pod with a configuration has taken the place of what was on a node.
+func (i *Installer) Placed(node string, c operator.Configuration) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.installed[node], i.placed[node] = i.NumberOf(c), true
+}
+
+func (i *Installer) note(node string, revision int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.installed[node] = revision
 }
 
-// Revisions reads the revisions that there are with an encryption configuration, by number.
-func (i *Installer) Revisions(ctx context.Context) (map[int]staticpods.Configuration, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	list, err := i.Client.CoreV1().Secrets(Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list the revisions: %w", err)
-	}
-	all := map[int]staticpods.Configuration{}
-	for n := range list.Items {
-		number, is := revisionNamed(list.Items[n].Name)
+// Revisions are those that there are with an encryption configuration, by number.
+func (i *Installer) Revisions() (map[int]operator.Configuration, error) {
+	all := map[int]operator.Configuration{}
+	for _, one := range i.sources.revisions.List() {
+		s := one.(*corev1.Secret)
+		number, is := operator.RevisionNamed(s.Name)
 		if !is {
 			continue
 		}
-		if all[number], err = staticpods.ReadConfiguration(&list.Items[n]); err != nil {
+		var err error
+		if all[number], _, err = readRevision(s); err != nil {
 			return nil, err
 		}
 	}
 	return all, nil
 }
 
-// RollBack has a node's pod replaced by one of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
-// to the newest.
-func (i *Installer) RollBack(ctx context.Context, node string, revision int, remake func() error) error {
+// Replace has the pod of a node replaced by one with the newest configuration, or with another one.
+func (i *Installer) Replace(node string, c operator.Configuration, remake func() error) error {
 	i.turn.Lock()
 	defer i.turn.Unlock()
-	all, err := i.Revisions(ctx)
+	if err := remake(); err != nil {
+		return err
+	}
+	i.note(node, i.NumberOf(c))
+	return nil
+}
+
+// RollBack has a node's pod replaced by one of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
+// to the newest.
+func (i *Installer) RollBack(node string, revision int, remake func() error) error {
+	i.turn.Lock()
+	defer i.turn.Unlock()
+	all, err := i.Revisions()
 	if err != nil {
 		return err
 	}
 	if err := remake(); err != nil {
 		return err
 	}
-	i.mirrors.replace(node, revision, all[revision])
+	i.mirrors.replace(node, Revision{revision, all[revision]})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.installed[node], i.back[node] = revision, i.revisions.newest().number
+	i.installed[node], i.back[node] = revision, i.revisions.newest().Number
 	return nil
 }
 
-// step reads what is wanted, brings one node further towards it, and shows in the API what came of it.
+// step reads what is wanted, passes it on, brings nodes further towards it, and shows in the API what came of it.
 func (i *Installer) step(ctx context.Context) error {
 	i.turn.Lock()
 	defer i.turn.Unlock()
@@ -110,125 +134,92 @@ func (i *Installer) step(ctx context.Context) error {
 	if err := i.revisions.look(ctx, nodes); err != nil {
 		return err
 	}
-	desired, err := i.read(ctx)
+	desired, err := i.readDesired(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := i.readKeys(ctx)
+	keys, err := i.readKeys()
 	if err != nil {
 		return err
 	}
-	return errors.Join(i.reportClaim(ctx, desired, keys), i.roll(ctx, nodes), i.show(ctx, desired, keys))
+	if err := i.reportClaim(ctx, desired, keys); err != nil {
+		return err
+	}
+	i.observe(nodes, desired, keys)
+	return errors.Join(i.roll(ctx, nodes), i.show(ctx))
 }
 
-// read reads what is wanted, and notes it. It is nil before there is anything.
-func (i *Installer) read(ctx context.Context) (*operated.RollOut, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	s, err := i.Client.CoreV1().Secrets(ManagedNamespace).Get(ctx, staticpods.DesiredName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+// readDesired reads what is wanted, and notes it. It is nil before there is anything.
+func (i *Installer) readDesired(ctx context.Context) (*operated.RollOut, error) {
+	s := secret(i.sources.secrets, revision.Namespace, i.DesiredName())
+	if s == nil {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration that is wanted: %w", err)
+	if s.ResourceVersion == i.read.version {
+		return &i.read.is, nil
 	}
-	c, err := staticpods.ReadConfiguration(s)
+	c, is, err := readRevision(s)
 	if err != nil {
 		return nil, err
 	}
-	read, err := operated.ReadRollOut(c.File)
-	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := i.revisions.want(ctx, s, c); err != nil {
+		return nil, err
 	}
-	return &read, i.revisions.want(ctx, s, c)
+	i.read.version, i.read.is = s.ResourceVersion, is
+	return &is, nil
 }
 
-// roll brings the first node that does not have its revision further. The others wait for it.
-func (i *Installer) roll(ctx context.Context, nodes map[string]core.Node) error {
-	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+// roll brings nodes that do not have their revision further. Where pods are replaced the others wait for the first of them, and elsewhere for one with which
+// something is wrong.
+func (i *Installer) roll(ctx context.Context, nodes map[string]Node) error {
+	var errs []error
+	names := slices.Sorted(maps.Keys(nodes))
+	slices.SortStableFunc(names, func(a, b string) int { return len(nodes[b].Waiting) - len(nodes[a].Waiting) }) // nobody needs what cannot run
+	for _, name := range names {
 		rev := i.revisions.of(name)
 		i.mu.Lock()
-		has := i.installed[name]
-		if has == 0 {
-			has, i.installed[name] = firstRevision, firstRevision
-		}
-		back := i.back[name] == rev.number
+		has := cmp.Or(i.installed[name], firstRevision)
+		i.installed[name] = has
+		back := i.back[name] == rev.Number
 		i.mu.Unlock()
-		if has == rev.number || back {
+		if has == rev.Number || back {
 			continue
 		}
-		if nodes[name].Unavailable {
-			return fmt.Errorf("install revision %d on %s: the node is unavailable", rev.number, name)
+		err := i.install(ctx, name, nodes[name], rev)
+		if err == nil {
+			i.note(name, rev.Number)
+		} else {
+			errs = append(errs, fmt.Errorf("install revision %d on %s: %w", rev.Number, name, err))
 		}
-		i.mirrors.replace(name, rev.number, rev.Configuration)
-		if len(rev.File) > 0 || i.Pods.Anew() { // otherwise nothing of it is in the pod
-			if err := i.install(ctx, name, nodes[name], rev); err != nil {
-				return fmt.Errorf("install revision %d on %s: %w", rev.number, name, err)
-			}
+		if err == nil && i.Pods.Anew() || err != nil && !errors.Is(err, ErrUnfinished) {
+			break
 		}
-		i.Joined(name, rev.number)
-		return nil
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// install gives a node's pod what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes in
-// the opposite order. A pod that is replaced gets all of it together.
-func (i *Installer) install(ctx context.Context, name string, n core.Node, rev numbered) error {
-	if err := i.Pods.StartPlugins(ctx, name, rev.Plugins); err != nil {
-		return err
+func (i *Installer) install(ctx context.Context, name string, n Node, rev Revision) error {
+	if n.Unavailable {
+		return fmt.Errorf("the node is unavailable: %w", ErrUnfinished)
 	}
-	loaded := n.Loaded == rev.number && n.Up
-	if i.Pods.Anew() && !loaded {
-		if err := i.sidecars(ctx, name, n, rev.Configuration); err != nil {
-			return err
-		}
+	i.mirrors.replace(name, rev)
+	if len(rev.File) == 0 && !i.Pods.Anew() {
+		return nil // nothing of it is in the pod
 	}
-	if !loaded {
-		if err := i.Pods.RollOut(ctx, name, rev.number, rev.File); err != nil {
-			return err
-		}
-		return errNotLoaded
-	}
-	return i.sidecars(ctx, name, n, rev.Configuration)
-}
-
-// sidecars gives a node's reporter its sockets, and ends the plugins that a revision does not have.
-func (i *Installer) sidecars(ctx context.Context, name string, n core.Node, c staticpods.Configuration) error {
-	if !sameSet(n.Reporter, c.KeyIDs()) {
-		if err := i.Pods.Report(ctx, name, c.KeyIDs()); err != nil {
-			return err
-		}
-	}
-	var ends []uint64
-	for id := range n.Plugins {
-		if !slices.Contains(c.KeyIDs(), id) {
-			ends = append(ends, id)
-		}
-	}
-	return i.Pods.StopPlugins(ctx, name, ends)
-}
-
-// errNotLoaded is the usual state of an installation.
-var errNotLoaded = errors.New("the API server has not loaded it yet")
-
-func sameSet(a, b []uint64) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+	return i.Pods.Install(ctx, name, rev)
 }
 
 // readKeys reads the operator's keys.
-func (i *Installer) readKeys(ctx context.Context) (all []Key, err error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	keys, err := i.Client.CoreV1().Secrets(ManagedNamespace).List(ctx, metav1.ListOptions{LabelSelector: KeySelector})
-	if err != nil {
-		return nil, fmt.Errorf("list the keys: %w", err)
-	}
-	for n := range keys.Items {
-		if !strings.HasPrefix(keys.Items[n].Name, keyPrefix) {
-			continue
+func (i *Installer) readKeys() (all []Key, err error) {
+	prefix := revision.KeyPrefix(i.Component)
+	for _, one := range i.sources.secrets.List() {
+		s := one.(*corev1.Secret)
+		if !strings.HasPrefix(s.Name, prefix) || s.Labels[revision.ComponentLabel] != string(i.Component) {
+			continue // other Secrets may have the label
 		}
-		k, err := ReadKey(&keys.Items[n])
+		k, err := ReadKey(s)
 		if err != nil {
 			return nil, err
 		}
@@ -244,7 +235,7 @@ func (i *Installer) reportClaim(ctx context.Context, desired *operated.RollOut, 
 	if newest := Newest(keys); newest.ID != 0 && desired != nil && newest.migrated(desired.Resources) {
 		said = claim{newest.ID, newest.MigratedKEK}
 	}
-	if said != i.said && said.key != 0 {
+	if said.key != 0 && (said.key != i.said.key || said.kek != "" && said.kek != i.said.kek) {
 		if err := i.Pods.Migrated(ctx); err != nil {
 			return err
 		}
@@ -253,8 +244,8 @@ func (i *Installer) reportClaim(ctx context.Context, desired *operated.RollOut, 
 	return nil
 }
 
-// show writes the pods and the operator's node statuses as they are now, and passes on what the objects say.
-func (i *Installer) show(ctx context.Context, desired *operated.RollOut, keys []Key) error {
+// show writes the pods and the operator's node statuses as they are now.
+func (i *Installer) show(ctx context.Context) error {
 	nodes, err := i.Pods.Nodes(ctx)
 	if err != nil {
 		return fmt.Errorf("inspect the nodes: %w", err)
@@ -269,36 +260,43 @@ func (i *Installer) show(ctx context.Context, desired *operated.RollOut, keys []
 			i.revisions.forget(name)
 		}
 	}
+	for name := range i.placed {
+		i.mirrors.forget(name)
+	}
+	clear(i.placed)
 	installed := maps.Clone(i.installed)
 	i.mu.Unlock()
-	rev, c := i.Current()
-	return errors.Join(i.mirrors.sync(ctx, nodes, installed, rev, c), i.observe(ctx, nodes, desired, keys, installed))
+	return i.mirrors.sync(ctx, nodes, installed, i.Current())
 }
 
-func (i *Installer) observe(ctx context.Context, nodes map[string]core.Node, desired *operated.RollOut, keys []Key, installed map[string]int) error {
-	rev, c := i.Current()
-	o := Observed{Keys: keys, Desired: desired, Revision: rev, Converged: true}
-	all, err := i.Revisions(ctx)
-	if err != nil {
-		return err
+// observe passes on what the objects say.
+func (i *Installer) observe(nodes map[string]Node, desired *operated.RollOut, keys []Key) {
+	newest := i.Current()
+	o := Observed{Keys: keys, Desired: desired, Revision: newest.Number, Converged: true}
+	for _, one := range i.sources.revisions.List() {
+		if number, is := operator.RevisionNamed(one.(*corev1.Secret).Name); is {
+			o.Revisions = append(o.Revisions, number)
+		}
 	}
-	o.Revisions = slices.Sorted(maps.Keys(all))
-	for name, n := range nodes {
+	slices.Sort(o.Revisions)
+	i.mu.Lock()
+	installed := maps.Clone(i.installed)
+	i.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		if !i.revisions.wanted(name) {
 			o.Converged = false
 		}
-		if installed[name] == rev {
+		if installed[name] == newest.Number {
 			continue
 		}
 		o.Converged = false
-		for id := range n.Plugins {
-			if !slices.ContainsFunc(c.Plugins, func(p revision.Plugin) bool { return p.KeyID == id }) {
-				o.Ends = append(o.Ends, name)
-				break
-			}
+		if slices.ContainsFunc(nodes[name].Plugins, func(id uint64) bool { _, stays := newest.Of(id); return !stays }) {
+			o.Ends = append(o.Ends, name)
 		}
 	}
-	slices.Sort(o.Ends)
-	i.Observed(o.Decision())
-	return nil
+	d := o.Decision()
+	if i.Own {
+		i.ownRevisions(d)
+	}
+	i.Observed(d)
 }

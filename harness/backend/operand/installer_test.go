@@ -5,99 +5,145 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
-// notedPods notes what is done to a pod.
+// kubeAPIServer is what an installer of a test is for.
+func kubeAPIServer() operator.APIServer {
+	a, err := operator.APIServerOf("kubeapiserver")
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// forTest are the options of a test, with pods.
+func forTest(pods Pods, objects ...runtime.Object) Options {
+	return Options{APIServer: kubeAPIServer(), Pods: pods, Client: fake.NewClientset(objects...), Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler),
+		Dynamic: dynamicfake.NewSimpleDynamicClient(runtime.NewScheme())}
+}
+
+func installerOf(o Options) *Installer { return newInstaller(o, newSources(o, func() {})) }
+
+// notedPods notes what is installed.
 type notedPods struct {
 	Pods
 	anew  bool
+	fails map[string]error
 	calls []string
 }
 
-func (p *notedPods) note(format string, args ...any) error {
-	p.calls = append(p.calls, fmt.Sprintf(format, args...))
-	return nil
-}
-
 func (p *notedPods) Anew() bool { return p.anew }
-func (p *notedPods) StartPlugins(_ context.Context, _ string, plugins []revision.Plugin) error {
-	return p.note("start %d", plugins[0].KeyID)
-}
-func (p *notedPods) StopPlugins(_ context.Context, _ string, ids []uint64) error {
-	return p.note("stop %v", ids)
-}
-func (p *notedPods) Report(_ context.Context, _ string, ids []uint64) error {
-	return p.note("report %v", ids)
-}
-func (p *notedPods) RollOut(_ context.Context, _ string, rev int, _ []byte) error {
-	return p.note("roll out %d", rev)
+func (p *notedPods) Install(_ context.Context, node string, r Revision) error {
+	p.calls = append(p.calls, fmt.Sprintf("%s %d", node, r.Number))
+	return p.fails[node]
 }
 
-// In a pod that stays, what a revision does not have ends after its API server has loaded the rest. A pod that is made anew gets all of it at once.
-func TestInstall(t *testing.T) {
-	before := core.Node{Up: true, Loaded: 2, Plugins: map[uint64]config.Plugin{1: {}}, Reporter: []uint64{1}}
-	after := before
-	after.Loaded = 3
-	want := staticpods.Configuration{Plugins: []revision.Plugin{{KeyID: 2}}}
+const aFile = "resources: [{resources: [secrets], providers: [{identity: {}}]}]"
+
+// Nodes whose API server only has to load something do not keep others waiting, those with which something is wrong do, and where pods are replaced all others
+// wait. What cannot run is replaced first.
+func TestRoll(t *testing.T) {
+	broken := errors.New("a plugin cannot start")
 	for _, test := range []struct {
-		anew         bool
-		node         core.Node
-		want, notYet string
+		anew  bool
+		fails map[string]error
+		want  string
 	}{
-		{false, before, "start 2, roll out 3", "not loaded"},
-		{false, after, "start 2, report [2], stop [1]", ""},
-		{true, before, "start 2, report [2], stop [1], roll out 3", "not loaded"},
-		{true, after, "start 2, report [2], stop [1]", ""},
+		{false, nil, "cp-1 3, cp-2 3, cp-3 3"},
+		{false, map[string]error{"cp-1": fmt.Errorf("%w: x", ErrUnfinished)}, "cp-1 3, cp-2 3, cp-3 3"},
+		{false, map[string]error{"cp-2": broken}, "cp-1 3, cp-2 3"},
+		{true, nil, "cp-1 3"},
+		{true, map[string]error{"cp-1": broken}, "cp-1 3"},
 	} {
-		pods := &notedPods{anew: test.anew}
-		i := newInstaller(Options{Pods: pods})
-		err := i.install(t.Context(), "cp-1", test.node, numbered{3, want})
-		if got := strings.Join(pods.calls, ", "); got != test.want || errors.Is(err, errNotLoaded) != (test.notYet != "") {
-			t.Errorf("anew %t, loaded %d: %s, %v, want %s", test.anew, test.node.Loaded, got, err, test.want)
+		pods := &notedPods{anew: test.anew, fails: test.fails}
+		i := installerOf(forTest(pods))
+		i.revisions = &made{last: Revision{3, operator.Configuration{File: []byte(aFile)}}}
+		nodes := map[string]Node{"cp-1": {}, "cp-2": {}, "cp-3": {}, "cp-0": {Unavailable: true}}
+		err := i.roll(t.Context(), nodes)
+		if got := strings.Join(pods.calls, ", "); got != test.want || !errors.Is(err, ErrUnfinished) {
+			t.Errorf("anew %t, %v: %s, %v, want %s", test.anew, test.fails, got, err, test.want)
+		}
+		pods.calls, pods.fails = nil, nil
+		nodes["cp-3"] = Node{Waiting: map[uint64]string{1: "ImagePullBackOff"}}
+		i.installed = map[string]int{"cp-1": 3}
+		if _ = i.roll(t.Context(), nodes); pods.calls[0] != "cp-3 3" {
+			t.Errorf("anew %t: %v, want the node whose plugin cannot run first", test.anew, pods.calls)
 		}
 	}
 }
 
 // A node that was rolled back stays until there is another revision. One that could not be made anew is as before.
 func TestRollBack(t *testing.T) {
-	secret := func(n int) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(n)}, Data: map[string][]byte{staticpods.ConfigKey: []byte("file")}}
+	pods := &notedPods{fails: map[string]error{"cp-1": ErrUnfinished}}
+	i := installerOf(forTest(pods))
+	for n := 2; n < 4; n++ {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: operator.RevisionName(n)}, Data: map[string][]byte{operator.ConfigKey: []byte(aFile)}}
+		if err := i.sources.revisions.Add(s); err != nil {
+			t.Fatal(err)
+		}
 	}
-	pods := &notedPods{}
-	i := newInstaller(Options{Pods: pods, Client: fake.NewClientset(secret(2), secret(3))})
-	newest := &made{last: numbered{3, staticpods.Configuration{File: []byte("file"), Plugins: []revision.Plugin{{KeyID: 2}}}}}
+	newest := &made{last: Revision{3, operator.Configuration{File: []byte(aFile), Plugins: []revision.Plugin{{KeyID: 2}}}}}
 	i.revisions, i.installed["cp-1"] = newest, 3
-	if all, err := i.Revisions(t.Context()); err != nil || len(all) != 2 || string(all[2].File) != "file" {
+	if all, err := i.Revisions(); err != nil || len(all) != 2 || string(all[2].File) != aFile {
 		t.Fatalf("%v, %v", all, err)
 	}
-	if err := i.RollBack(t.Context(), "cp-1", 2, func() error { return errNotLoaded }); err == nil || i.installed["cp-1"] != 3 {
+	if err := i.RollBack("cp-1", 2, func() error { return ErrUnfinished }); err == nil || i.installed["cp-1"] != 3 {
 		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
 	}
-	if err := i.RollBack(t.Context(), "cp-1", 2, func() error { return nil }); err != nil || i.installed["cp-1"] != 2 {
+	if err := i.RollBack("cp-1", 2, func() error { return nil }); err != nil || i.installed["cp-1"] != 2 {
 		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
 	}
-	nodes := map[string]core.Node{"cp-1": {Up: true, Loaded: 2}}
+	nodes := map[string]Node{"cp-1": {Up: true}}
 	if err := i.roll(t.Context(), nodes); err != nil || len(pods.calls) > 0 {
 		t.Errorf("%v, %v", err, pods.calls)
 	}
-	newest.last.number = 4
-	if err := i.roll(t.Context(), nodes); !errors.Is(err, errNotLoaded) || len(pods.calls) == 0 {
+	newest.last.Number = 4
+	if err := i.roll(t.Context(), nodes); !errors.Is(err, ErrUnfinished) || len(pods.calls) == 0 {
 		t.Errorf("%v, %v", err, pods.calls)
+	}
+	// What has another configuration than the newest is replaced.
+	for _, c := range []struct {
+		c    operator.Configuration
+		want int
+	}{{newest.last.Configuration, 4}, {operator.Configuration{}, firstRevision}} {
+		if err := i.Replace("cp-1", c.c, func() error { return nil }); err != nil || i.installed["cp-1"] != c.want {
+			t.Errorf("%v, it has revision %d, want %d", err, i.installed["cp-1"], c.want)
+		}
+	}
+}
+
+// The plugins of the keys in a file come first, in the order of the file.
+func TestReadRevision(t *testing.T) {
+	const plugin = `{"spec":{"encryption":{"kms":{"type":"Vault","vault":{"kmsPluginImage":"registry.example.com/kms/plugin@sha256:0000000000000000000000000000000000000000000000000000000000000000",
+"vaultAddress":"https://vault.example.com:8200","vaultKeyPath":"transit/keys/one","authentication":{"type":"AppRole","appRole":{"secret":{"name":"vault-approle"}}}}}}}}`
+	s := &corev1.Secret{Data: map[string][]byte{operator.ConfigKey: []byte(`resources: [{resources: [secrets], providers: [{kms: {name: kms-1, endpoint: "unix:///var/run/kmsplugin/kms-1.sock"}},
+{kms: {name: kms-2, endpoint: "unix:///var/run/kmsplugin/kms-2.sock"}}, {identity: {}}]}]`)}}
+	for n := 1; n < 4; n++ {
+		s.Data[operator.PluginConfigPrefix+fmt.Sprint(n)] = []byte(plugin)
+	}
+	if c, read, err := readRevision(s); err != nil || !slices.Equal(c.KeyIDs(), []uint64{1, 2, 3}) || read.Writer() != "1" {
+		t.Errorf("%v, %+v, %v", c.KeyIDs(), read, err)
+	}
+	s.Data[operator.ConfigKey] = []byte("[")
+	if _, _, err := readRevision(s); err == nil {
+		t.Error("a file that is no configuration is accepted")
 	}
 }
 
@@ -108,20 +154,20 @@ func TestFollow(t *testing.T) {
 		p.Namespace = Namespace
 		return &p
 	}
-	file := map[string][]byte{staticpods.ConfigKey: []byte("file")}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: staticpods.ConfigName(3)}, Data: file}
+	file := map[string][]byte{operator.ConfigKey: []byte(aFile)}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: operator.RevisionName(3)}, Data: file}
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	client := fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret, node("cp-1"), node("cp-2"), node("cp-3"))
-	f := newFollowed(Options{Client: client, Pods: &notedPods{}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
-	if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
+	f := newFollowed(Options{APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	if err := f.look(t.Context(), map[string]Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.want(t.Context(), secret, staticpods.Configuration{File: file[staticpods.ConfigKey]}); err != nil {
+	if err := f.want(t.Context(), secret, operator.Configuration{File: file[operator.ConfigKey]}); err != nil {
 		t.Fatal(err)
 	}
 	for node, want := range map[string]int{"cp-1": 3, "cp-2": 2, "cp-3": firstRevision} {
-		if got := f.of(node); got.number != want || f.wanted(node) != (node == "cp-1") {
-			t.Errorf("%s is to have revision %d, want %d; what is wanted: %t", node, got.number, want, f.wanted(node))
+		if got := f.of(node); got.Number != want || f.wanted(node) != (node == "cp-1") {
+			t.Errorf("%s is to have revision %d, want %d; what is wanted: %t", node, got.Number, want, f.wanted(node))
 		}
 	}
 	for name, want := range map[string]corev1.ConditionStatus{"cp-1": corev1.ConditionTrue, "cp-3": corev1.ConditionUnknown} {
@@ -129,10 +175,10 @@ func TestFollow(t *testing.T) {
 			t.Errorf("%s: %v, %v, want Ready %s", name, n.Status.Conditions, err, want)
 		}
 	}
-	if newest := f.newest(); newest.number != 3 || string(newest.File) != "file" {
+	if newest := f.newest(); newest.Number != 3 || string(newest.File) != aFile {
 		t.Errorf("the newest is %+v", newest)
 	}
-	if f.forget("cp-1"); f.of("cp-1").number != firstRevision {
+	if f.forget("cp-1"); f.of("cp-1").Number != firstRevision {
 		t.Error("another node of that name would have its revision")
 	}
 }
@@ -142,12 +188,12 @@ func TestFollowKubelets(t *testing.T) {
 	pod := operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodPending, "--revision=2")
 	pod.Namespace = Namespace
 	client := fake.NewClientset(&pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}})
-	f := newFollowed(Options{Client: client, Pods: &notedPods{anew: true}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	f := newFollowed(Options{APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{anew: true}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
 	look := func() int {
-		if err := f.look(t.Context(), map[string]core.Node{"cp-1": {}}); err != nil {
+		if err := f.look(t.Context(), map[string]Node{"cp-1": {}}); err != nil {
 			t.Fatal(err)
 		}
-		return f.of("cp-1").number
+		return f.of("cp-1").Number
 	}
 	if got := look(); got != firstRevision {
 		t.Errorf("revision %d of an installer pod that has not ended", got)
@@ -168,13 +214,57 @@ func TestFollowKubelets(t *testing.T) {
 
 // What has the label of the keys and another name is no key: this project's operator has its revisions so.
 func TestKeysByName(t *testing.T) {
-	secret := func(name string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ManagedNamespace, Name: name, Labels: map[string]string{revision.ComponentLabel: Component}}}
+	i := installerOf(forTest(nil))
+	for _, name := range []string{revision.KeyName(i.Component, 2), revision.ConfigName(i.Component, 3), i.DesiredName()} {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: revision.Namespace, Name: name, Labels: map[string]string{revision.ComponentLabel: string(i.Component),
+			revision.KindLabel: revision.KindConfig, revision.RevisionLabel: "3"}}, Data: map[string][]byte{operator.ConfigKey: []byte(name)}}
+		if err := i.sources.secrets.Add(s); err != nil {
+			t.Fatal(err)
+		}
 	}
-	i := newInstaller(Options{Client: fake.NewClientset(secret(revision.KeyName(staticpods.Component, 2)), secret(revision.ConfigName(staticpods.Component, 3)), secret(staticpods.DesiredName))})
-	if keys, err := i.readKeys(t.Context()); err != nil || len(keys) != 1 || keys[0].ID != 2 {
+	if keys, err := i.readKeys(); err != nil || len(keys) != 1 || keys[0].ID != 2 {
 		t.Errorf("%v, %+v", err, keys)
 	}
+	var d history.Decision
+	if i.ownRevisions(&d); d.Revision != 3 || i.OwnRevision([]byte(revision.ConfigName(i.Component, 3))) != 3 || i.OwnRevision(nil) != 0 {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A pod in the API is made anew for each revision, and shows whether it is ready and what cannot run.
+func TestMirrors(t *testing.T) {
+	o := forTest(&notedPods{})
+	m := &mirrors{Options: o, pods: map[string]mirror{}}
+	m.Component = revision.OAuthAPIServer // it has no node statuses
+	show := func(installed int, n Node) *corev1.Pod {
+		t.Helper()
+		if err := m.sync(t.Context(), map[string]Node{"cp-1": n}, map[string]int{"cp-1": installed}, Revision{Number: 2}); err != nil {
+			t.Fatal(err)
+		}
+		all, err := o.Client.CoreV1().Pods(m.Namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil || len(all.Items) != 1 || all.Items[0].Name != "oauth-apiserver-cp-1" {
+			t.Fatalf("%+v, %v", all.Items, err)
+		}
+		return &all.Items[0]
+	}
+	is := func(p *corev1.Pod, revision string, phase corev1.PodPhase, ready corev1.ConditionStatus, waiting int) {
+		t.Helper()
+		if p.Labels["revision"] != revision || p.Status.Phase != phase || p.Status.Conditions[0].Status != ready || len(p.Status.InitContainerStatuses) != waiting {
+			t.Errorf("%v, %+v", p.Labels, p.Status)
+		}
+	}
+	is(show(1, Node{Up: true}), "1", corev1.PodRunning, corev1.ConditionTrue, 0)
+	is(show(1, Node{}), "1", corev1.PodRunning, corev1.ConditionFalse, 0)
+	m.replace("cp-1", Revision{Number: 2})
+	is(show(1, Node{Up: true}), "2", corev1.PodPending, corev1.ConditionFalse, 0)
+	p := show(1, Node{Up: true, Waiting: map[uint64]string{7: "ImagePullBackOff: no: such image"}})
+	is(p, "2", corev1.PodPending, corev1.ConditionFalse, 1)
+	if why := operator.WhyWaiting(p.Status.InitContainerStatuses[0]); why != "ImagePullBackOff: no: such image" {
+		t.Error(why)
+	}
+	is(show(2, Node{Up: true}), "2", corev1.PodRunning, corev1.ConditionTrue, 0)
+	m.forget("cp-1")
+	is(show(2, Node{}), "2", corev1.PodPending, corev1.ConditionFalse, 0)
 }
 
 // claimedPods counts what an operator says of its migrations.
@@ -194,7 +284,7 @@ func TestClaims(t *testing.T) {
 	}
 	both := &operated.RollOut{Resources: []string{"configmaps", "secrets"}}
 	pods := &claimedPods{}
-	i := newInstaller(Options{Pods: pods})
+	i := installerOf(forTest(pods))
 	for n, c := range []struct {
 		keys    []Key
 		desired *operated.RollOut
@@ -211,6 +301,7 @@ func TestClaims(t *testing.T) {
 		{[]Key{key(2, "a")}, both, 2}, // a pod of an older revision is back
 		{[]Key{key(2, "a", secrets, maps)}, both, 3},
 		{[]Key{key(2, "b", secrets, maps)}, both, 4}, // the KEK was rotated
+		{[]Key{key(2, "", secrets, maps)}, both, 4},  // and is doubted
 	} {
 		if err := i.reportClaim(t.Context(), c.desired, c.keys); err != nil || pods.claims != c.claims {
 			t.Errorf("round %d: %v, %d claims, want %d", n, err, pods.claims, c.claims)

@@ -13,8 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // kubelet sees what becomes of the pods that a whole operator creates: installer, pruner and guard. Where no kubelets run, it does what they would do with
@@ -92,7 +90,7 @@ func installedRevision(pod *corev1.Pod) (int, error) {
 }
 
 // showReady writes the condition Ready of nodes where it has changed. Of a node whose kubelet does not run it is Unknown.
-func (k *kubelet) showReady(ctx context.Context, nodes map[string]core.Node) error {
+func (k *kubelet) showReady(ctx context.Context, nodes map[string]Node) error {
 	for _, name := range slices.Sorted(maps.Keys(nodes)) {
 		ready := corev1.ConditionTrue
 		if nodes[name].Unavailable {
@@ -115,10 +113,10 @@ func (k *kubelet) showReady(ctx context.Context, nodes map[string]core.Node) err
 }
 
 // step gives the revisions that nodes are to have. Before that it lets the pods do what is planned, if there are no kubelets.
-func (k *kubelet) step(ctx context.Context, nodes map[string]core.Node) (map[string]int, error) {
+func (k *kubelet) step(ctx context.Context, nodes map[string]Node) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	list, err := k.Client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (" + appInstaller + "," + appPruner + "," + appGuard + ")"})
+	list, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app in (" + appInstaller + "," + appPruner + "," + appGuard + ")"})
 	if err != nil {
 		return nil, fmt.Errorf("list the operator's pods: %w", err)
 	}
@@ -138,7 +136,7 @@ func (k *kubelet) step(ctx context.Context, nodes map[string]core.Node) (map[str
 func (k *kubelet) carryOut(ctx context.Context, plan kubeletPlan) error {
 	for _, pod := range plan.remove {
 		now := int64(0)
-		if err := k.Client.CoreV1().Pods(Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
+		if err := k.Client.CoreV1().Pods(k.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("end pod %s: %w", pod.Name, err)
 		}
 	}
@@ -160,7 +158,7 @@ func (k *kubelet) write(ctx context.Context, pod *corev1.Pod, phase corev1.PodPh
 	now := metav1.NewTime(k.Clock.Now())
 	pod.Status.Phase, pod.Status.StartTime = phase, &now
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: now}}
-	_, err := k.Client.CoreV1().Pods(Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager})
+	_, err := k.Client.CoreV1().Pods(k.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("write the status of pod %s: %w", pod.Name, err)
 	}

@@ -26,7 +26,7 @@ func TestPlanPods(t *testing.T) {
 		operatorPod(appPruner, "revision-pruner-1-cp-1", "cp-1", corev1.PodSucceeded),
 		operatorPod(appGuard, "guard-cp-1", "cp-1", corev1.PodPending),
 		operatorPod(appGuard, "guard-cp-3", "cp-3", corev1.PodRunning),
-		operatorPod(Component, "kube-apiserver-cp-1", "cp-1", corev1.PodPending), // the harness's own
+		operatorPod(Namespace, "kube-apiserver-cp-1", "cp-1", corev1.PodPending), // the harness's own
 		deleted,
 	}
 	plan := planPods(pods, func(node string) bool { return node != "cp-2" })

@@ -3,6 +3,8 @@ package operand
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,24 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator"
 )
 
 // migrator does what kube-storage-version-migrator does: it carries out StorageVersionMigrations, one at a time.
-type migrator struct{ Options }
+type migrator struct {
+	Options
+	sources *sources
+}
 
 // step carries out the first migration that has no result.
 func (m *migrator) step(ctx context.Context) error {
-	listing, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	list, err := m.Dynamic.Resource(staticpods.Migrations()).List(listing, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list the migrations: %w", err)
-	}
-	for n := range list.Items {
-		u := &list.Items[n]
-		if has(u, staticpods.MigrationSucceeded) || has(u, staticpods.MigrationFailed) {
+	all := m.sources.migrations.List()
+	slices.SortFunc(all, func(a, b any) int {
+		return strings.Compare(a.(*unstructured.Unstructured).GetName(), b.(*unstructured.Unstructured).GetName())
+	})
+	for _, one := range all {
+		u := one.(*unstructured.Unstructured)
+		if ended(u) || !m.Pods.Migrates(resourceOf(u)) {
 			continue
+		}
+		if now, err := m.now(ctx, u); err != nil || now == nil || ended(now) {
+			return err // the cache is behind
 		}
 		if err := m.carryOut(ctx, u); err != nil {
 			return fmt.Errorf("migration %s: %w", u.GetName(), err)
@@ -38,14 +44,38 @@ func (m *migrator) step(ctx context.Context) error {
 	return nil
 }
 
-// carryOut migrates a resource. A resource that cannot be migrated, because its version is not served for example, is a failed migration.
-func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) error {
+// ended reports whether a migration has a result.
+func ended(u *unstructured.Unstructured) bool {
+	return has(u, operator.MigrationSucceeded) || has(u, operator.MigrationFailed)
+}
+
+// now reads a migration; nil if it is gone, or another one.
+func (m *migrator) now(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now, err := m.Dynamic.Resource(operator.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read migration %s: %w", u.GetName(), err)
+	}
+	return now, nil
+}
+
+// resourceOf is the resource that a migration is of.
+func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	of := func(field string) string {
 		text, _, _ := unstructured.NestedString(u.Object, "spec", "resource", field)
 		return text
 	}
-	resource := schema.GroupVersionResource{Group: of("group"), Version: of("version"), Resource: of("resource")}
-	if err := m.result(ctx, u, staticpods.MigrationRunning, ""); err != nil {
+	return schema.GroupVersionResource{Group: of("group"), Version: of("version"), Resource: of("resource")}
+}
+
+// carryOut migrates a resource. A resource that cannot be migrated, because its version is not served for example, is a failed migration.
+func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) error {
+	resource := resourceOf(u)
+	if err := m.result(ctx, u, operator.MigrationRunning, ""); err != nil {
 		return err
 	}
 	m.Log.Info("a migration begins", "name", u.GetName(), "resource", resource.String())
@@ -61,9 +91,9 @@ func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) e
 		return ctx.Err()
 	case err != nil:
 		m.Log.Warn("a migration failed", "name", u.GetName(), "error", err.Error())
-		return m.result(ctx, u, staticpods.MigrationFailed, err.Error())
+		return m.result(ctx, u, operator.MigrationFailed, err.Error())
 	}
-	return m.result(ctx, u, staticpods.MigrationSucceeded, "")
+	return m.result(ctx, u, operator.MigrationSucceeded, "")
 }
 
 // watchGone ends a migration whose object was deleted or replaced, as the operator does when it wants something else.
@@ -76,8 +106,7 @@ func (m *migrator) watchGone(ctx context.Context, u *unstructured.Unstructured, 
 			return
 		case <-ticker.C():
 		}
-		now, err := m.Dynamic.Resource(staticpods.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
+		if now, err := m.now(ctx, u); err == nil && now == nil {
 			gone()
 			return
 		}
@@ -97,17 +126,14 @@ func has(u *unstructured.Unstructured, kind string) bool {
 
 // result sets the one condition of a migration that is True. A migration that is gone, or another one by now, needs none.
 func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kind, message string) error {
+	now, err := m.now(ctx, u)
+	if err != nil || now == nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now, err := m.Dynamic.Resource(staticpods.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read it: %w", err)
-	}
 	var all []any
-	for _, one := range []string{staticpods.MigrationRunning, staticpods.MigrationSucceeded, staticpods.MigrationFailed} {
+	for _, one := range []string{operator.MigrationRunning, operator.MigrationSucceeded, operator.MigrationFailed} {
 		c := map[string]any{"type": one, "status": "False", "lastUpdateTime": m.Clock.Now().UTC().Format(time.RFC3339)}
 		if one == kind {
 			c["status"], c["message"] = "True", contract.SafeText(message, contract.MaxDetailChars)
@@ -117,7 +143,7 @@ func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kin
 	if err := unstructured.SetNestedSlice(now.Object, all, "status", "conditions"); err != nil {
 		return fmt.Errorf("set its conditions: %w", err)
 	}
-	if _, err := m.Dynamic.Resource(staticpods.Migrations()).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := m.Dynamic.Resource(operator.Migrations()).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil

@@ -6,49 +6,58 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"sync"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // mirrors are the API server's pods as the API has them, which a kubelet would write: one for each node, another one for each revision.
 type mirrors struct {
 	Options
-
-	mu      sync.Mutex
 	pods    map[string]mirror
-	coming  map[string]int                      // revisions that are being installed, by node
-	have    map[string]staticpods.Configuration // of these revisions
-	shown   []any                               // node statuses of the operator's CR
-	known   map[string]bool                     // nodes that have one
-	highest map[string]int                      // current revisions that were shown, by node
+	coming  map[string]Revision // that are being installed, or are the last that were, by node
+	shown   []any               // node statuses of the operator's CR
+	known   map[string]bool     // nodes that have one
+	highest map[string]int      // current revisions that were shown, by node
 }
 
+// mirror is a pod as it was written last.
 type mirror struct {
 	revision int
 	ready    bool
+	waiting  string
+	pod      *corev1.Pod
+}
+
+func (m mirror) same(other mirror) bool {
+	return m.revision == other.revision && m.ready == other.ready && m.waiting == other.waiting
 }
 
 // replace notes that a node's pod gives way to one of another revision, which is not ready.
-func (m *mirrors) replace(node string, revision int, c staticpods.Configuration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mirrors) replace(node string, r Revision) {
 	if m.coming == nil {
-		m.coming, m.have = map[string]int{}, map[string]staticpods.Configuration{}
+		m.coming = map[string]Revision{}
 	}
-	m.coming[node], m.have[node] = revision, c
+	m.coming[node] = r
+}
+
+// forget notes that a node has another pod, of whatever revision.
+func (m *mirrors) forget(node string) {
+	delete(m.coming, node)
+	if has, there := m.pods[node]; there {
+		has.revision = 0
+		m.pods[node] = has
+	}
 }
 
 // sync writes pods and node statuses where they have changed.
-func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int, c staticpods.Configuration) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (m *mirrors) sync(ctx context.Context, nodes map[string]Node, installed map[string]int, newest Revision) error {
 	for node := range m.pods {
 		if _, there := nodes[node]; there {
 			continue
@@ -56,102 +65,120 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]core.Node, installe
 		if err := m.remove(ctx, node); err != nil {
 			return err
 		}
-		delete(m.have, node)
-	}
-	if m.Pods.Anew() {
-		return m.statuses(ctx, nodes, installed, newest)
+		delete(m.coming, node)
 	}
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
-		wanted := mirror{installed[node], nodes[node].Up}
-		if coming := m.coming[node]; coming > wanted.revision {
-			wanted = mirror{coming, false}
-		}
-		if wanted.revision == 0 {
+		wanted := mirror{revision: installed[node], ready: nodes[node].Up && len(nodes[node].Waiting) == 0, waiting: reasons(nodes[node].Waiting)}
+		has, comes := m.coming[node]
+		switch {
+		case m.Pods.Anew():
+			continue
+		case has.Number > wanted.revision:
+			wanted.revision, wanted.ready = has.Number, false
+		case wanted.revision == 0:
 			continue // it has just joined
+		case !comes: // it began with the newest
+			has = newest
 		}
-		has, installed := m.have[node]
-		if !installed { // it began with the newest
-			has = c
-		}
-		if err := m.one(ctx, node, wanted, has); err != nil {
-			return fmt.Errorf("pod %s/%s: %w", Namespace, PodName(node), err)
+		if err := m.one(ctx, node, wanted, has, nodes[node].Waiting); err != nil {
+			return fmt.Errorf("pod %s/%s: %w", m.Namespace, m.podName(node), err)
 		}
 	}
-	return m.statuses(ctx, nodes, installed, newest)
+	return m.statuses(ctx, nodes, installed, newest.Number)
+}
+
+// reasons are why plugins cannot run, on one line.
+func reasons(waiting map[uint64]string) string {
+	var all []string
+	for _, id := range slices.Sorted(maps.Keys(waiting)) {
+		all = append(all, fmt.Sprintf("%d: %s", id, waiting[id]))
+	}
+	return strings.Join(all, ", ")
 }
 
 func (m *mirrors) remove(ctx context.Context, node string) error {
 	now := int64(0)
-	err := m.Client.CoreV1().Pods(Namespace).Delete(ctx, PodName(node), metav1.DeleteOptions{GracePeriodSeconds: &now})
+	err := m.Client.CoreV1().Pods(m.Namespace).Delete(ctx, m.podName(node), metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete pod %s/%s: %w", Namespace, PodName(node), err)
+		return fmt.Errorf("delete pod %s/%s: %w", m.Namespace, m.podName(node), err)
 	}
 	delete(m.pods, node)
 	return nil
 }
 
-// one makes a node's pod what it should be.
-func (m *mirrors) one(ctx context.Context, node string, wanted mirror, c staticpods.Configuration) error {
+// one makes a node's pod what it should be. A pod that somebody else has changed is made anew.
+func (m *mirrors) one(ctx context.Context, node string, wanted mirror, r Revision, waiting map[uint64]string) (err error) {
 	has, there := m.pods[node]
-	if there && has == wanted {
+	if there && has.same(wanted) {
 		return nil
 	}
-	pods := m.Client.CoreV1().Pods(Namespace)
+	pods := m.Client.CoreV1().Pods(m.Namespace)
 	if !there || has.revision != wanted.revision {
 		if err := m.remove(ctx, node); err != nil {
 			return err
 		}
-		if _, err := pods.Create(ctx, podOf(node, wanted.revision, c), metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
+		has = mirror{revision: wanted.revision}
+		if has.pod, err = pods.Create(ctx, m.podOf(node, wanted.revision, r.Configuration), metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 			return err
 		}
 	}
-	pod, err := pods.Get(ctx, PodName(node), metav1.GetOptions{})
-	if err != nil {
+	pod := has.pod.DeepCopy()
+	pod.Status = m.status(wanted, has.ready, waiting)
+	if has.pod, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+		delete(m.pods, node)
 		return err
 	}
-	pod.Status.Phase = corev1.PodPending
-	ready := corev1.ConditionFalse
-	if wanted.ready || has == (mirror{wanted.revision, true}) { // one that was ready still runs
-		pod.Status.Phase = corev1.PodRunning
-	}
-	if wanted.ready {
-		ready = corev1.ConditionTrue
-	}
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(m.Clock.Now())}}
-	if m.Whole { // guard pods ask the address
-		pod.Status.PodIP, pod.Status.PodIPs = "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
-	}
-	if _, err := pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
-		return err
-	}
+	wanted.pod = has.pod
 	m.pods[node] = wanted
 	return nil
 }
 
-// podOf is a static pod in the shape that OpenShift gives it: plugins and reporter are init containers that go on running.
-func podOf(node string, revision int, c staticpods.Configuration) *corev1.Pod {
+// status of a pod. One that was ready still runs.
+func (m *mirrors) status(wanted mirror, wasReady bool, waiting map[uint64]string) corev1.PodStatus {
+	s := corev1.PodStatus{Phase: corev1.PodPending}
+	ready := corev1.ConditionFalse
+	if wanted.ready || wasReady {
+		s.Phase = corev1.PodRunning
+	}
+	if wanted.ready {
+		ready = corev1.ConditionTrue
+	}
+	s.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: ready, LastTransitionTime: metav1.NewTime(m.Clock.Now())}}
+	if m.Whole { // guard pods ask the address
+		s.PodIP, s.PodIPs = "127.0.0.1", []corev1.PodIP{{IP: "127.0.0.1"}}
+	}
+	for _, id := range slices.Sorted(maps.Keys(waiting)) {
+		reason, message, _ := strings.Cut(waiting[id], ": ")
+		s.InitContainerStatuses = append(s.InitContainerStatuses, corev1.ContainerStatus{Name: operator.PluginContainer(id),
+			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}})
+	}
+	return s
+}
+
+// podOf is a pod in the shape that OpenShift gives it: plugins and reporter are init containers that go on running.
+func (m *mirrors) podOf(node string, number int, c operator.Configuration) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
 	sidecar := func(name, image string) corev1.Container {
 		return corev1.Container{Name: name, Image: image, RestartPolicy: &always}
 	}
-	spec := corev1.PodSpec{NodeName: node, HostNetwork: true, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "kube-apiserver"}}}
+	spec := corev1.PodSpec{NodeName: node, HostNetwork: m.Component == revision.KubeAPIServer, Containers: []corev1.Container{{Name: "kube-apiserver", Image: "kube-apiserver"}}}
 	for _, p := range c.Plugins {
-		spec.InitContainers = append(spec.InitContainers, sidecar("vault-kms-plugin-"+strconv.FormatUint(p.KeyID, 10), p.Config.Image))
+		spec.InitContainers = append(spec.InitContainers, sidecar(operator.PluginContainer(p.KeyID), p.Config.Image))
 	}
 	if len(c.Plugins) > 0 {
 		spec.InitContainers = append(spec.InitContainers, sidecar("kms-health-reporter", "kms-health-reporter"))
 	}
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: PodName(node), Namespace: Namespace,
-			Labels: map[string]string{staticpods.APIServerLabel: "true", "app": Component, staticpods.RevisionLabel: strconv.Itoa(revision)}},
+		ObjectMeta: metav1.ObjectMeta{Name: m.podName(node), Namespace: m.Namespace,
+			Labels: map[string]string{operator.APIServerLabel: "true", "app": string(m.Component), operator.RevisionLabel: strconv.Itoa(number)}},
 		Spec: spec,
 	}
 }
 
 // statuses writes the revisions of the nodes into the operator's CR, as the installer of a static pod operator does.
-func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, installed map[string]int, newest int) error {
-	if m.Whole {
-		return nil // they are the operator's
+func (m *mirrors) statuses(ctx context.Context, nodes map[string]Node, installed map[string]int, newest int) error {
+	if m.Whole || m.Component != revision.KubeAPIServer {
+		return nil // they are the operator's, or it has none
 	}
 	shown, targeted := []any{}, false
 	if m.highest == nil {
@@ -173,11 +200,11 @@ func (m *mirrors) statuses(ctx context.Context, nodes map[string]core.Node, inst
 		return nil
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": staticpods.OperatorResource().GroupVersion().String(), "kind": "KubeAPIServer", "metadata": map[string]any{"name": cr},
+		"apiVersion": m.Resource.GroupVersion().String(), "kind": m.Kind, "metadata": map[string]any{"name": cr},
 		"status": map[string]any{"latestAvailableRevision": int64(newest), "nodeStatuses": shown},
 	}}
-	if _, err := m.Dynamic.Resource(staticpods.OperatorResource()).ApplyStatus(ctx, cr, u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
-		return fmt.Errorf("write the node statuses of %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
+	if _, err := m.Dynamic.Resource(m.Resource).ApplyStatus(ctx, cr, u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
+		return fmt.Errorf("write the node statuses of %s/%s: %w", m.Resource.Resource, cr, err)
 	}
 	m.shown, m.known = shown, map[string]bool{}
 	for node := range nodes {

@@ -3,6 +3,7 @@ package operand
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,32 +12,55 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // preflightPods runs the checks of pre-flight pods, as kubelet and container would.
-type preflightPods struct{ Options }
+type preflightPods struct {
+	Options
+	sources *sources
+}
 
 // step runs the check of the first pod that has no result.
 func (p *preflightPods) step(ctx context.Context) error {
-	listing, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	list, err := p.Client.CoreV1().Pods("").List(listing, metav1.ListOptions{LabelSelector: staticpods.PreflightSelector})
-	if err != nil {
-		return fmt.Errorf("list the pre-flight pods: %w", err)
-	}
-	for n := range list.Items {
-		pod := &list.Items[n]
-		if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	for _, one := range p.sources.preflight.List() {
+		pod := one.(*corev1.Pod)
+		if !p.owns(pod.Namespace) || over(pod) {
 			continue
 		}
-		if err := p.check(ctx, pod); err != nil {
+		if err := p.checkNow(ctx, pod); err != nil {
 			return fmt.Errorf("pre-flight pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}
 		return nil
 	}
 	return nil
+}
+
+// over reports whether a pod has ended, or is to end.
+func over(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// checkNow runs the check of a pod unless the cache is behind.
+func (p *preflightPods) checkNow(ctx context.Context, pod *corev1.Pod) error {
+	reading, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now, err := p.Client.CoreV1().Pods(pod.Namespace).Get(reading, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && over(now) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return p.check(ctx, now)
+}
+
+// owns reports whether the pods of a namespace are of the API server. kube-apiserver's operator may have them anywhere.
+func (p *preflightPods) owns(namespace string) bool {
+	others := []revision.Component{revision.OpenShiftAPIServer, revision.OAuthAPIServer}
+	return namespace == p.Namespace || p.Component == revision.KubeAPIServer && !slices.Contains(others, revision.Component(namespace))
 }
 
 func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
@@ -45,7 +69,7 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	p.Log.Info("a pre-flight check begins", "pod", pod.Namespace+"/"+pod.Name)
-	result := p.Pods.Check(ctx, plugin, "")
+	result := p.Pods.Check(ctx, plugin)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -56,10 +80,10 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 	now := metav1.NewTime(p.Clock.Now())
 	pod.Status.Phase = phase
 	pod.Status.Conditions = append(pod.Status.Conditions,
-		corev1.PodCondition{Type: staticpods.PreflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
-		corev1.PodCondition{Type: staticpods.PreflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[staticpods.PreflightHash], LastTransitionTime: now})
+		corev1.PodCondition{Type: operator.PreflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
+		corev1.PodCondition{Type: operator.PreflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[operator.PreflightHash], LastTransitionTime: now})
 	if result.KEK != "" {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: staticpods.PreflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
+		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: operator.PreflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
 	}
 	if _, err := p.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write its status: %w", err)
@@ -69,9 +93,9 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 
 // plugin is what is checked: the newest plugin of the configuration beside the pod, or of the cluster's APIServer configuration where there is none.
 func (p *preflightPods) plugin(ctx context.Context, namespace string) (config.Plugin, error) {
-	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, staticpods.PreflightSecret, metav1.GetOptions{})
+	s, err := p.Client.CoreV1().Secrets(namespace).Get(ctx, operator.PreflightSecret, metav1.GetOptions{})
 	if err == nil {
-		c, err := staticpods.ReadConfiguration(s)
+		c, err := operator.ReadConfiguration(s)
 		if err != nil {
 			return config.Plugin{}, err
 		}

@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 //go:embed migrations.crd.yaml
@@ -23,7 +24,7 @@ var migrationsCRD []byte
 func Prepare(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	for _, name := range []string{ManagedNamespace, Namespace, OperatorNamespace} {
+	for _, name := range []string{revision.Namespace, o.Namespace, o.OperatorNamespace} {
 		if err := o.namespace(ctx, name); err != nil {
 			return err
 		}
@@ -71,7 +72,7 @@ func (o Options) serveMigrations(ctx context.Context) error {
 	if err := o.create(ctx, crdResource(), &crd); err != nil {
 		return err
 	}
-	return o.served(ctx, staticpods.Migrations())
+	return o.served(ctx, operator.Migrations())
 }
 
 // served waits until the API of a new CRD is served.

@@ -1,14 +1,19 @@
 package operand
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // Observed is what the objects of an operator say.
@@ -61,4 +66,39 @@ func (o Observed) Decision() *history.Decision {
 	}
 	slices.Sort(d.Keys)
 	return d
+}
+
+// OwnRevision is the newest revision of this project's operator with a file; 0: there is none.
+func (i *Installer) OwnRevision(file []byte) (newest int) {
+	for _, one := range i.sources.secrets.List() {
+		s := one.(*corev1.Secret)
+		if number, ok := i.own(s, revision.KindConfig); ok && bytes.Equal(s.Data[operator.ConfigKey], file) {
+			newest = max(newest, number)
+		}
+	}
+	return newest
+}
+
+// own is the number of a revision of this project's operator, if an object is one of a kind.
+func (i *Installer) own(m metav1.Object, kind string) (number int, ok bool) {
+	labels := m.GetLabels()
+	number, err := strconv.Atoi(labels[revision.RevisionLabel])
+	return number, err == nil && labels[revision.KindLabel] == kind && labels[revision.ComponentLabel] == string(i.Component)
+}
+
+// ownRevisions puts into a decision the revisions that this project's operator has made.
+func (i *Installer) ownRevisions(d *history.Decision) {
+	d.Revision, d.Revisions = 0, nil
+	for _, one := range i.sources.secrets.List() {
+		if number, ok := i.own(one.(metav1.Object), revision.KindConfig); ok {
+			d.Revision, d.Revisions = max(d.Revision, number), append(d.Revisions, number)
+		}
+	}
+	for _, one := range i.sources.maps.List() {
+		if number, ok := i.own(one.(metav1.Object), revision.KindPluginConfig); ok {
+			d.PluginRevision, d.PluginRevisions = max(d.PluginRevision, number), append(d.PluginRevisions, number)
+		}
+	}
+	slices.Sort(d.Revisions)
+	slices.Sort(d.PluginRevisions)
 }

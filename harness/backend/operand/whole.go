@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/ci/manifests"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // Version is the release that the cluster around a whole operator has. The operator must have the same: it waits for the feature gates of its own release.
@@ -115,7 +115,7 @@ func (o Options) prepareWhole(ctx context.Context) error {
 	}
 	for _, bundle := range []struct{ namespace, name string }{
 		{configNamespace, "etcd-serving-ca"}, {configNamespace, "admin-kubeconfig-client-ca"},
-		{ManagedNamespace, "csr-controller-ca"}, {ManagedNamespace, "kubelet-bootstrap-kubeconfig"},
+		{revision.Namespace, "csr-controller-ca"}, {revision.Namespace, "kubelet-bootstrap-kubeconfig"},
 	} {
 		_, err := o.Client.CoreV1().ConfigMaps(bundle.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: bundle.name},
 			Data: map[string]string{"ca-bundle.crt": string(o.CA)}}, metav1.CreateOptions{FieldManager: fieldManager})
@@ -153,9 +153,9 @@ func (o Options) firstStatuses(ctx context.Context) error {
 		return fmt.Errorf("inspect the nodes: %w", err)
 	}
 	for _, revised := range []bool{false, true} { // the API refuses a revision of an entry that it does not have yet
-		u, err := o.Dynamic.Resource(staticpods.OperatorResource()).Get(ctx, cr, metav1.GetOptions{})
+		u, err := o.Dynamic.Resource(o.Resource).Get(ctx, cr, metav1.GetOptions{})
 		if err != nil {
-			return fmt.Errorf("read %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
+			return fmt.Errorf("read %s/%s: %w", o.Resource.Resource, cr, err)
 		}
 		var statuses []any
 		for _, node := range slices.Sorted(maps.Keys(nodes)) {
@@ -166,8 +166,8 @@ func (o Options) firstStatuses(ctx context.Context) error {
 			statuses = append(statuses, status)
 		}
 		u.Object["status"] = map[string]any{"latestAvailableRevision": int64(firstRevision), "nodeStatuses": statuses}
-		if _, err := o.Dynamic.Resource(staticpods.OperatorResource()).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
-			return fmt.Errorf("write the first revision of %s/%s: %w", staticpods.OperatorResource().Resource, cr, err)
+		if _, err := o.Dynamic.Resource(o.Resource).UpdateStatus(ctx, u, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+			return fmt.Errorf("write the first revision of %s/%s: %w", o.Resource.Resource, cr, err)
 		}
 	}
 	return nil
@@ -222,21 +222,21 @@ func featureGates() *unstructured.Unstructured {
 // recoveryToken fills the token of a service account, which controllers of the API fill in a cluster. The operator compares its UID.
 func (o Options) recoveryToken(ctx context.Context) error {
 	const name, secret = "localhost-recovery-client", "localhost-recovery-client-token"
-	accounts := o.Client.CoreV1().ServiceAccounts(Namespace)
+	accounts := o.Client.CoreV1().ServiceAccounts(o.Namespace)
 	account, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{FieldManager: fieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		account, err = accounts.Get(ctx, name, metav1.GetOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("create service account %s/%s: %w", Namespace, name, err)
+		return fmt.Errorf("create service account %s/%s: %w", o.Namespace, name, err)
 	}
-	_, err = o.Client.CoreV1().Secrets(Namespace).Create(ctx, &corev1.Secret{
+	_, err = o.Client.CoreV1().Secrets(o.Namespace).Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: secret, Annotations: map[string]string{corev1.ServiceAccountNameKey: name, corev1.ServiceAccountUIDKey: string(account.UID)}},
 		Type:       corev1.SecretTypeServiceAccountToken,
-		Data:       map[string][]byte{"token": []byte("none"), "ca.crt": o.CA, "namespace": []byte(Namespace)},
+		Data:       map[string][]byte{"token": []byte("none"), "ca.crt": o.CA, "namespace": []byte(o.Namespace)},
 	}, metav1.CreateOptions{FieldManager: fieldManager})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create Secret %s/%s: %w", Namespace, secret, err)
+		return fmt.Errorf("create Secret %s/%s: %w", o.Namespace, secret, err)
 	}
 	return nil
 }

@@ -4,14 +4,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -53,18 +49,6 @@ func TestReadRollOut(t *testing.T) {
 	}
 }
 
-// A decision is what it says of the newest revisions and of its stage; a key's settings are not in it.
-func TestDecisionOf(t *testing.T) {
-	o := core.Observed{Keys: []revision.Key{{ID: 3, Type: config.KMS, KEK: "one", Converged: revision.Convergence{KEK: "two"}}, {ID: 2, KEK: "zero"}}, Configs: []revision.Config{{Revision: 5}}, PluginConfigs: []revision.PluginConfig{{Revision: 2}}}
-	d := operated.Decision(o, core.Plan{Actions: []core.Action{core.RollOut{Node: "cp-1", Revision: 5}, core.Migrate{Attempt: core.Attempt{Key: 3, KEK: "k"}}},
-		Conditions: []core.Condition{{Type: core.ConditionProgressing, Status: true, Reason: core.StageMigrating, Message: "key 3"}}})
-	want := &history.Decision{Key: 3, Revision: 5, PluginRevision: 2, Stage: core.StageMigrating, Detail: "key 3",
-		Actions: []string{"roll out revision 5 to cp-1", `write everything anew with key 3 under kekID "k"`}}
-	if d.ConvergedKEK != "two" || d.MigratedKEK != "one" || d.Key != want.Key || d.Revision != want.Revision || d.PluginRevision != want.PluginRevision || d.Stage != want.Stage || !slices.Equal(d.Actions, want.Actions) {
-		t.Errorf("%+v, want %+v", d, want)
-	}
-}
-
 // What apiserver writes is what operator/config reads, the annotation's way included.
 func TestWish(t *testing.T) {
 	for _, test := range []struct {
@@ -93,13 +77,6 @@ func TestWish(t *testing.T) {
 	}
 	if _, err := operated.Desired(&scenario.APIServer{Type: "KMS"}); err == nil {
 		t.Error("KMS without a provider is accepted")
-	}
-}
-
-// An API server that is probed may ask its plugin as late as this after a rotation.
-func TestSettleIsLongEnough(t *testing.T) {
-	if o := operated.CoreOptions(contract.Timing{Interval: time.Second}); o.Settle < 20*time.Second+operated.ReadinessEvery || o.Interval != time.Second {
-		t.Errorf("%+v", o)
 	}
 }
 

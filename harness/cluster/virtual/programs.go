@@ -22,6 +22,8 @@ func Programs() map[string]Main {
 		"kms-health-aggregator": func(ctx context.Context, h host.Host, args []string, _, stderr io.Writer) int {
 			return aggregator.Main(ctx, h, args, stderr)
 		},
-		"encryption-operator": operator.Main,
+		"encryption-operator": func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+			return operator.Main(ctx, h, args, stdout, stderr)
+		},
 	}
 }

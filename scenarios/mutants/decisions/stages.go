@@ -29,9 +29,9 @@ func stages() []Wrong {
 			Mistake: "converged when any API server has the newest configuration: the key writes before the slow ones can read it",
 			Operator: Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
 				_, cur := Newest(*o)
-				for _, n := range o.Nodes {
-					if n.Up && n.Loaded == cur.Revision {
-						EachNode(o, func(n *core.Node) { n.Loaded = cur.Revision })
+				for _, first := range o.Nodes {
+					if first.Up && first.Loaded == cur.Revision {
+						EachNode(o, func(n *core.Node) { n.Up, n.Loaded, n.Plugins = true, cur.Revision, first.Plugins }) // of a pod that is being replaced nothing is known
 						return
 					}
 				}

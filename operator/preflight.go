@@ -1,4 +1,4 @@
-package staticpods
+package operator
 
 import (
 	"context"
@@ -24,41 +24,41 @@ const checkedKey = 1
 // endTimeout bounds the removal of what was made for a check, also of an operator that ends.
 const endTimeout = time.Second
 
-// Check implements operator.Executor, by a pod with the plugin, whose conditions have the result, and a Secret with its configuration.
-func (e *Executor) Check(ctx context.Context, p config.Plugin, hash string) core.Preflight {
-	result, err := e.check(ctx, p, hash)
+// preflightResult checks a plugin by a pod with it, whose conditions have the result, and a Secret with its configuration.
+func (o *Operator) preflightResult(ctx context.Context, p config.Plugin, hash string) core.Preflight {
+	result, err := o.runPreflight(ctx, p, hash)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err = errors.Join(err, e.endCheck(ending)); err != nil {
+	if err = errors.Join(err, o.endPreflight(ending)); err != nil {
 		return core.Preflight{Hash: hash, Message: contract.SafeDetail(err.Error())}
 	}
 	return result
 }
 
-func (e *Executor) check(ctx context.Context, p config.Plugin, hash string) (result core.Preflight, err error) {
-	if err := e.endCheck(ctx); err != nil {
+func (o *Operator) runPreflight(ctx context.Context, p config.Plugin, hash string) (result core.Preflight, err error) {
+	if err := o.endPreflight(ctx); err != nil {
 		return result, err
 	}
-	data, err := e.pluginConfig(ctx, revision.Plugin{KeyID: checkedKey, Config: p})
+	data, err := o.pluginConfig(revision.Plugin{KeyID: checkedKey, Config: p})
 	if err != nil {
 		return result, fmt.Errorf("configuration of the check: %w", err)
 	}
 	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{Namespace: Namespace, Name: name, Labels: map[string]string{"app": PreflightApp}}
+		return metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: map[string]string{"app": PreflightApp}}
 	}
 	secret := &corev1.Secret{ObjectMeta: meta(PreflightSecret), Data: data}
-	if _, err := e.Client.CoreV1().Secrets(Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
-		return result, fmt.Errorf("create secret %s/%s: %w", Namespace, PreflightSecret, err)
+	if _, err := o.client.CoreV1().Secrets(o.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+		return result, fmt.Errorf("create secret %s/%s: %w", o.Namespace, PreflightSecret, err)
 	}
 	pod := &corev1.Pod{ObjectMeta: meta(PreflightName), Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Name: "kms-preflight-check", Image: p.Image, Args: []string{"--config-hash=" + hash}}}}}
 	pod.Annotations = map[string]string{PreflightHash: hash}
-	if _, err = e.Client.CoreV1().Pods(Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
-		return result, fmt.Errorf("create pod %s/%s: %w", Namespace, PreflightName, err)
+	if _, err = o.client.CoreV1().Pods(o.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+		return result, fmt.Errorf("create pod %s/%s: %w", o.Namespace, PreflightName, err)
 	}
 	why := errors.New("the pod has no result")
 	err = wait.PollUntilContextCancel(ctx, poll, false, func(ctx context.Context) (bool, error) {
-		now, err := e.Client.CoreV1().Pods(Namespace).Get(ctx, PreflightName, metav1.GetOptions{})
+		now, err := o.client.CoreV1().Pods(o.Namespace).Get(ctx, PreflightName, metav1.GetOptions{})
 		if err != nil {
 			why = err
 			return false, nil
@@ -68,7 +68,7 @@ func (e *Executor) check(ctx context.Context, p config.Plugin, hash string) (res
 		return done, nil
 	})
 	if err != nil {
-		return result, fmt.Errorf("pod %s/%s: %w: %w", Namespace, PreflightName, err, why)
+		return result, fmt.Errorf("pod %s/%s: %w: %w", o.Namespace, PreflightName, err, why)
 	}
 	return result, nil
 }
@@ -84,16 +84,16 @@ func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
 	return core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}, done
 }
 
-// endCheck removes pod and Secret of a check.
-func (e *Executor) endCheck(ctx context.Context) error {
+// endPreflight removes pod and Secret of a check.
+func (o *Operator) endPreflight(ctx context.Context) error {
 	now := int64(0)
-	err := e.Client.CoreV1().Pods(Namespace).Delete(ctx, PreflightName, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	err := o.client.CoreV1().Pods(o.Namespace).Delete(ctx, PreflightName, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete pod %s/%s: %w", Namespace, PreflightName, err)
+		return fmt.Errorf("delete pod %s/%s: %w", o.Namespace, PreflightName, err)
 	}
-	err = e.Client.CoreV1().Secrets(Namespace).Delete(ctx, PreflightSecret, metav1.DeleteOptions{})
+	err = o.client.CoreV1().Secrets(o.Namespace).Delete(ctx, PreflightSecret, metav1.DeleteOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete secret %s/%s: %w", Namespace, PreflightSecret, err)
+		return fmt.Errorf("delete secret %s/%s: %w", o.Namespace, PreflightSecret, err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package staticpods
+package operator
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 type Configuration struct {
 	// File is the EncryptionConfiguration.
 	File []byte
-	// Plugins by keyID, the newest first, without the content of their credentials.
+	// Plugins by keyID, the newest first, with the content of the credentials that are beside them.
 	Plugins []revision.Plugin
 }
 
@@ -40,7 +40,7 @@ func ReadConfiguration(s *corev1.Secret) (Configuration, error) {
 		if err != nil {
 			return Configuration{}, fmt.Errorf("secret %s/%s: data[%s]: %w", s.Namespace, s.Name, name, err)
 		}
-		c.Plugins = append(c.Plugins, revision.Plugin{KeyID: id, Config: plugin})
+		c.Plugins = append(c.Plugins, revision.Plugin{KeyID: id, Config: plugin.WithContent(contents(s.Data, id, plugin))})
 	}
 	slices.SortFunc(c.Plugins, func(a, b revision.Plugin) int { return int(b.KeyID) - int(a.KeyID) })
 	return c, nil
@@ -53,24 +53,25 @@ func (c Configuration) KeyIDs() (ids []uint64) {
 	return ids
 }
 
-// plugins are those of a configuration's Secret, by keyID, with the content of the credentials that it has.
-func plugins(s *corev1.Secret, c Configuration) map[uint64]config.Plugin {
-	all := map[uint64]config.Plugin{}
-	for _, p := range c.Plugins {
-		contents := map[config.Reference]string{}
-		for _, r := range p.Config.Credentials() {
-			prefix, suffix := credentialKey(r, p.KeyID)
-			data := map[string][]byte{}
-			for name, value := range s.Data {
-				if key, of := strings.CutPrefix(name, prefix); of && strings.HasSuffix(key, suffix) {
-					data[strings.TrimSuffix(key, suffix)] = value
-				}
-			}
-			if len(data) > 0 {
-				contents[r] = config.ContentHash(data)
+// Of is the plugin of a key.
+func (c Configuration) Of(keyID uint64) (of config.Plugin, there bool) {
+	return revision.PluginConfig{Plugins: c.Plugins}.Of(keyID)
+}
+
+// contents are hashes of the credentials that the data of a configuration's Secret have for a key's plugin.
+func contents(data map[string][]byte, keyID uint64, p config.Plugin) map[config.Reference]string {
+	all := map[config.Reference]string{}
+	for _, r := range p.Credentials() {
+		prefix, suffix := credentialKey(r, keyID)
+		content := map[string][]byte{}
+		for name, value := range data {
+			if key, of := strings.CutPrefix(name, prefix); of && strings.HasSuffix(key, suffix) {
+				content[strings.TrimSuffix(key, suffix)] = value
 			}
 		}
-		all[p.KeyID] = p.Config.WithContent(contents)
+		if len(content) > 0 {
+			all[r] = config.ContentHash(content)
+		}
 	}
 	return all
 }

@@ -1,4 +1,4 @@
-package staticpods
+package operator
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kmsharness/kmsharness/operator/exchange"
@@ -20,44 +21,49 @@ const writeKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key
 // poll is how often the result of a migration or of a check is asked for.
 const poll = 500 * time.Millisecond
 
-// Rewrite implements operator.Executor, by one StorageVersionMigration for each resource. Those from before are deleted: another attempt proves nothing.
-func (e *Executor) Rewrite(ctx context.Context, key uint64) error {
+// rewrite updates every encrypted object without a change, by one StorageVersionMigration for each resource. Those from before are deleted: another attempt
+// proves nothing. key is the one that API servers write with.
+func (o *Operator) rewrite(ctx context.Context, key uint64) error {
 	var all []*unstructured.Unstructured
-	for _, resource := range e.Encrypted {
-		m, err := e.begin(ctx, resource, key)
+	for _, resource := range o.Encrypted {
+		m, err := o.beginMigration(ctx, resource, key)
 		if err != nil {
-			return fmt.Errorf("migrate %s: %w", resource, err)
+			return fmt.Errorf("migrate %s: %w", resource.GroupResource(), err)
 		}
 		all = append(all, m)
 	}
 	for _, m := range all {
-		if err := wait.PollUntilContextCancel(ctx, poll, false, func(ctx context.Context) (bool, error) { return e.migrated(ctx, m) }); err != nil {
+		if err := wait.PollUntilContextCancel(ctx, poll, false, func(ctx context.Context) (bool, error) { return o.migrated(ctx, m) }); err != nil {
 			return fmt.Errorf("migration %s: %w", m.GetName(), err)
 		}
 	}
 	return nil
 }
 
-// begin replaces the migration of a resource of the core group.
-func (e *Executor) begin(ctx context.Context, resource string, key uint64) (*unstructured.Unstructured, error) {
+// beginMigration replaces the migration of a resource.
+func (o *Operator) beginMigration(ctx context.Context, r schema.GroupVersionResource, key uint64) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
 	defer cancel()
+	name := "encryption-migration-core-" + r.Resource
+	if r.Group != "" {
+		name = "encryption-migration-" + r.Group + "-" + r.Version + "-" + r.Resource
+	}
 	m := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": Migrations().GroupVersion().String(), "kind": "StorageVersionMigration",
-		"metadata": map[string]any{"name": "encryption-migration-core-" + resource, "annotations": map[string]any{writeKeyAnnotation: strconv.FormatUint(key, 10)}},
-		"spec":     map[string]any{"resource": map[string]any{"group": "", "version": "v1", "resource": resource}},
+		"metadata": map[string]any{"name": name, "annotations": map[string]any{writeKeyAnnotation: strconv.FormatUint(key, 10)}},
+		"spec":     map[string]any{"resource": map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}},
 	}}
-	if err := e.Dynamic.Resource(Migrations()).Delete(ctx, m.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := o.dynamic.Resource(Migrations()).Delete(ctx, m.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	return e.Dynamic.Resource(Migrations()).Create(ctx, m, metav1.CreateOptions{FieldManager: exchange.FieldManager})
+	return o.dynamic.Resource(Migrations()).Create(ctx, m, metav1.CreateOptions{FieldManager: exchange.FieldManager})
 }
 
 // migrated reports whether a migration has succeeded. A request that fails is no result: an API server may be down.
-func (e *Executor) migrated(ctx context.Context, begun *unstructured.Unstructured) (bool, error) {
+func (o *Operator) migrated(ctx context.Context, begun *unstructured.Unstructured) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
 	defer cancel()
-	m, err := e.Dynamic.Resource(Migrations()).Get(ctx, begun.GetName(), metav1.GetOptions{})
+	m, err := o.dynamic.Resource(Migrations()).Get(ctx, begun.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && m.GetUID() != begun.GetUID() {
 		return false, fmt.Errorf("it was deleted before it had a result")
 	}

@@ -1,13 +1,11 @@
-package staticpods_test
+package operator
 
 import (
 	"testing"
-	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 // The condition follows the objects through aescbc, KMS and clear text.
@@ -32,8 +30,7 @@ func TestEncrypted(t *testing.T) {
 		if test.config != nil {
 			o.Configs = []revision.Config{{Revision: 1, Keys: test.config}}
 		}
-		all := staticpods.Decide(o, core.DefaultOptions(), time.Now()).Conditions
-		if got := all[len(all)-1]; got.Type != "Encrypted" || got.Reason != test.want || got.Status != (test.want == "EncryptionCompleted") {
+		if got := encryptedCondition(o); got.Type != "Encrypted" || got.Reason != test.want || got.Status != (test.want == "EncryptionCompleted") {
 			t.Errorf("%v with %v: %+v, want %s", test.keys, test.config, got, test.want)
 		}
 	}

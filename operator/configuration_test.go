@@ -1,4 +1,4 @@
-package staticpods_test
+package operator
 
 import (
 	"strings"
@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kmsharness/kmsharness/operator/staticpods"
 )
 
 const vault = `{"kind":"APIServer","apiVersion":"config.openshift.io/v1","spec":{"encryption":{"kms":{"type":"Vault","vault":{
@@ -24,7 +22,7 @@ func secret(name string, data map[string]string) *corev1.Secret {
 
 // A configuration has the file and the plugins, the newest first.
 func TestReadConfiguration(t *testing.T) {
-	c, err := staticpods.ReadConfiguration(secret("encryption-config-x", map[string]string{
+	c, err := ReadConfiguration(secret("encryption-config-x", map[string]string{
 		"encryption-config": "file", "kms-plugin-config-2": vault, "kms-plugin-config-10": vault, "kms-plugin-secret-vault-approle_role-id-2": "role"}))
 	if err != nil || string(c.File) != "file" || len(c.Plugins) != 2 || c.Plugins[0].KeyID != 10 || c.Plugins[1].KeyID != 2 ||
 		c.Plugins[1].Config.Settings()["vaultKeyPath"] != "transit/keys/one" {
@@ -39,7 +37,7 @@ func TestReadConfiguration(t *testing.T) {
 		{map[string]string{"encryption-config": "f", "kms-plugin-config-1": "7"}, "data[kms-plugin-config-1]: expected an APIServer object"},
 		{map[string]string{"encryption-config": "f", "kms-plugin-config-1": `{"spec":{"encryption":{}}}`}, "data[kms-plugin-config-1]: "},
 	} {
-		if _, err := staticpods.ReadConfiguration(secret("s", test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := ReadConfiguration(secret("s", test.data)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: error %v, expected %q", test.data, err, test.want)
 		}
 	}

@@ -1,23 +1,15 @@
-package staticpods
+package operator
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Decide is core.Decide with the condition Encrypted, which OpenShift's encryption controllers have besides.
-func Decide(o core.Observed, opts core.Options, now time.Time) core.Plan {
-	plan := core.Decide(o, opts, now)
-	plan.Conditions = append(plan.Conditions, encrypted(o))
-	return plan
-}
-
-// encrypted is true while every object is encrypted, and stays so throughout a switch from one encrypting type to another.
-func encrypted(o core.Observed) core.Condition {
+// encrypted is the condition that OpenShift's encryption controllers have besides those of core. It is true while every object is encrypted, and stays so throughout a switch from one encrypting type to another.
+func encryptedCondition(o core.Observed) core.Condition {
 	c := core.Condition{Type: "Encrypted", Reason: "EncryptionDisabled", Message: "there is no key"}
 	newest := revision.NewestKey(o.Keys)
 	under := revision.NewestKey(nil) // the newest key that everything was migrated to
