@@ -329,3 +329,24 @@ func TestMemo(t *testing.T) {
 		}
 	}
 }
+
+// The result of a job that another one has replaced is dropped.
+func TestJob(t *testing.T) {
+	o := newWorld(t, "kubeapiserver").Operator
+	var j job[string]
+	never := func(string) bool { return false }
+	let := make(chan struct{})
+	j.start(t.Context(), o, "under way", never, func(context.Context) string { <-let; return "late" })
+	j.start(t.Context(), o, "under way again", never, func(ctx context.Context) string { <-let; return "done" })
+	j.start(t.Context(), o, "", func(now string) bool { return now == "under way again" }, nil)
+	if got := j.get(); got != "under way again" {
+		t.Error(got)
+	}
+	close(let)
+	if o.work.Wait(); j.get() != "done" {
+		t.Error(j.get())
+	}
+	if j.forget(); j.get() != "" {
+		t.Error(j.get())
+	}
+}

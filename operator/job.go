@@ -6,85 +6,81 @@ import (
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // job is one thing at a time in the background. The zero value has never run.
 type job[R any] struct {
 	mu     sync.Mutex
-	of     exchange.Job[R]
-	cancel context.CancelFunc // of what runs
+	result R                  // of the last one that has ended, or what is said of the one that runs
+	cancel context.CancelFunc // nil: none runs
+	serial int
 }
 
 func (j *job[R]) get() R {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.of.Result
+	return j.result
 }
 
 // forget takes the result back.
 func (j *job[R]) forget() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.of.Forget()
+	var none R
+	j.result = none
 }
 
-// migrate begins an attempt, unless it runs already.
-func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
-	j := &o.migration
+// start begins do, unless the same runs already. It takes the place of what runs, whose result is dropped. first is the result until there is one.
+func (j *job[R]) start(ctx context.Context, o *Operator, first R, same func(R) bool, do func(context.Context) R) {
 	j.mu.Lock()
-	if j.of.Runs() && j.of.Result.Attempt == a {
-		j.mu.Unlock()
-		return
-	}
-	ctx, serial := j.begin(ctx, core.Migration{Attempt: a})
-	j.mu.Unlock()
-	o.work.Go(func() {
-		result := core.Migration{Attempt: a, Done: true}
-		if err := o.rewrite(ctx, a.Key); err != nil {
-			result.Done, result.Failed = false, err.Error()
-			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
+	defer j.mu.Unlock()
+	if j.cancel != nil {
+		if same(j.result) {
+			return
 		}
-		j.end(serial, result)
-		o.notify()
-	})
-}
-
-// check begins a pre-flight check, unless one for the same configuration runs already.
-func (o *Operator) check(ctx context.Context, p config.Plugin) {
-	hash := config.Wanted{Type: config.KMS, KMS: p}.Hash()
-	j := &o.preflight
-	j.mu.Lock()
-	if j.of.Runs() && j.of.Result.Hash == hash {
-		j.mu.Unlock()
-		return
-	}
-	ctx, serial := j.begin(ctx, core.Preflight{Hash: hash, Message: "it is under way"})
-	j.mu.Unlock()
-	o.work.Go(func() {
-		ctx, cancel := context.WithTimeout(ctx, o.Check)
-		defer cancel()
-		result := o.preflightResult(ctx, p, hash)
-		result.At = o.Clock.Now()
-		j.end(serial, result)
-		o.notify()
-	})
-}
-
-// begin ends what runs; j.mu is held.
-func (j *job[R]) begin(ctx context.Context, first R) (context.Context, int) {
-	if j.of.Runs() {
 		j.cancel()
 	}
-	ctx, j.cancel = context.WithCancel(ctx)
-	return ctx, j.of.Begin(first)
+	ctx, cancel := context.WithCancel(ctx)
+	j.serial++
+	serial := j.serial
+	j.result, j.cancel = first, cancel
+	o.work.Go(func() {
+		defer cancel()
+		j.end(serial, do(ctx))
+		o.notify()
+	})
 }
 
 // end keeps a result, unless another one was begun since.
 func (j *job[R]) end(serial int, result R) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.of.End(serial, result) {
-		j.cancel()
+	if j.serial == serial {
+		j.result, j.cancel = result, nil
 	}
+}
+
+// migrate begins an attempt, unless it runs already.
+func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
+	same := func(m core.Migration) bool { return m.Attempt == a }
+	o.migration.start(ctx, o, core.Migration{Attempt: a}, same, func(ctx context.Context) core.Migration {
+		if err := o.rewrite(ctx, a.Key); err != nil {
+			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
+			return core.Migration{Attempt: a, Failed: err.Error()}
+		}
+		return core.Migration{Attempt: a, Done: true}
+	})
+}
+
+// check begins a pre-flight check, unless one for the same configuration runs already.
+func (o *Operator) check(ctx context.Context, p config.Plugin) {
+	hash := config.Wanted{Type: config.KMS, KMS: p}.Hash()
+	same := func(r core.Preflight) bool { return r.Hash == hash }
+	o.preflight.start(ctx, o, core.Preflight{Hash: hash, Message: "it is under way"}, same, func(ctx context.Context) core.Preflight {
+		ctx, cancel := context.WithTimeout(ctx, o.Check)
+		defer cancel()
+		result := o.preflightResult(ctx, p, hash)
+		result.At = o.Clock.Now()
+		return result
+	})
 }

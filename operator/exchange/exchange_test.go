@@ -213,19 +213,3 @@ func TestSpeech(t *testing.T) {
 		t.Errorf("%v", c)
 	}
 }
-
-// The end of a job that another has taken over counts for nothing.
-func TestJob(t *testing.T) {
-	var j Job[string]
-	first := j.Begin("under way")
-	second := j.Begin("under way again")
-	if j.End(first, "late") || !j.Runs() || j.Result != "under way again" {
-		t.Errorf("%+v", j)
-	}
-	if !j.End(second, "done") || j.Runs() || j.Result != "done" {
-		t.Errorf("%+v", j)
-	}
-	if j.Forget(); j.Result != "" {
-		t.Errorf("%+v", j)
-	}
-}
