@@ -114,10 +114,7 @@ func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 			return err
 		})
 	}
-	if p.underTest() {
-		return p.cluster.Installer.RollBack(r.node.Name, r.revision, do)
-	}
-	return p.cluster.Installer.Replace(r.node.Name, r.gets.Configuration, do)
+	return p.cluster.Installer.Replace(r.node.Name, operand.Revision{Number: r.gets.pod, Configuration: r.gets.Configuration}, p.underTest(), do)
 }
 
 // remake ends everything in the pod of a node, and starts what is in the next. Nothing that is half made is given up.

@@ -93,33 +93,22 @@ func (i *Installer) Revisions() (map[int]operator.Configuration, error) {
 	return all, nil
 }
 
-// Replace has the pod of a node replaced by one with the newest configuration, or with another one.
-func (i *Installer) Replace(node string, c operator.Configuration, remake func() error) error {
+// Replace has the pod of a node replaced by one of a revision. A node that is rolled back stays until there is another revision, or until it is replaced by one of
+// the newest.
+func (i *Installer) Replace(node string, r Revision, back bool, remake func() error) error {
 	i.turn.Lock()
 	defer i.turn.Unlock()
 	if err := remake(); err != nil {
 		return err
 	}
-	i.note(node, i.NumberOf(c))
-	return nil
-}
-
-// RollBack has a node's pod replaced by one of a revision that is there. The node gets the newest again with the next revision that is made, or by a RollBack
-// to the newest.
-func (i *Installer) RollBack(node string, revision int, remake func() error) error {
-	i.turn.Lock()
-	defer i.turn.Unlock()
-	all, err := i.Revisions()
-	if err != nil {
-		return err
+	if back {
+		i.mirrors.replace(node, r)
 	}
-	if err := remake(); err != nil {
-		return err
-	}
-	i.mirrors.replace(node, Revision{revision, all[revision]})
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.installed[node], i.back[node] = revision, i.revisions.newest().Number
+	if i.installed[node] = r.Number; back {
+		i.back[node] = i.revisions.newest().Number
+	}
 	return nil
 }
 

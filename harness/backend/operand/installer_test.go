@@ -101,13 +101,15 @@ func TestRollBack(t *testing.T) {
 	}
 	newest := &made{last: Revision{3, operator.Configuration{File: []byte(aFile), Plugins: []revision.Plugin{{KeyID: 2}}}}}
 	i.revisions, i.installed["cp-1"] = newest, 3
-	if all, err := i.Revisions(); err != nil || len(all) != 2 || string(all[2].File) != aFile {
+	all, err := i.Revisions()
+	if err != nil || len(all) != 2 || string(all[2].File) != aFile {
 		t.Fatalf("%v, %v", all, err)
 	}
-	if err := i.RollBack("cp-1", 2, func() error { return ErrUnfinished }); err == nil || i.installed["cp-1"] != 3 {
+	older := Revision{2, all[2]}
+	if err := i.Replace("cp-1", older, true, func() error { return ErrUnfinished }); err == nil || i.installed["cp-1"] != 3 {
 		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
 	}
-	if err := i.RollBack("cp-1", 2, func() error { return nil }); err != nil || i.installed["cp-1"] != 2 {
+	if err := i.Replace("cp-1", older, true, func() error { return nil }); err != nil || i.installed["cp-1"] != 2 {
 		t.Errorf("%v, it has revision %d", err, i.installed["cp-1"])
 	}
 	nodes := map[string]Node{"cp-1": {Up: true}}
@@ -123,8 +125,8 @@ func TestRollBack(t *testing.T) {
 		c    operator.Configuration
 		want int
 	}{{newest.last.Configuration, 4}, {operator.Configuration{}, firstRevision}} {
-		if err := i.Replace("cp-1", c.c, func() error { return nil }); err != nil || i.installed["cp-1"] != c.want {
-			t.Errorf("%v, it has revision %d, want %d", err, i.installed["cp-1"], c.want)
+		if i.Placed("cp-1", c.c); i.installed["cp-1"] != c.want {
+			t.Errorf("it has revision %d, want %d", i.installed["cp-1"], c.want)
 		}
 	}
 }
