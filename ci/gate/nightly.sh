@@ -42,7 +42,7 @@ stage govulncheck 900 go run -modfile=ci/tools/go.mod golang.org/x/vuln/cmd/govu
 # What unit needs, or its tests are skipped, which fails it: a browser, and etcd and kube-apiserver, which one scenario obtains and tries.
 stage browser 600 ci/browser.sh
 stage binaries 3600 bin/kmsharness run scenarios/catalogue/steady-state.yaml --backend local --out "$OUT"/binaries
-stage unit 5400 env KMSHARNESS_WORLDS=200 KMSHARNESS_ROTATION=1 ci/gate/unit.sh "$OUT"/unit.log
+stage unit 5400 env KMSHARNESS_WORLDS=200 ci/gate/unit.sh "$OUT"/unit.log
 stage golden 3600 make golden
 stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
 stage local 9000 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
