@@ -39,11 +39,6 @@ const (
 	KindPluginConfig = "kms-plugin-config"
 )
 
-// Selector of a component's objects of one kind.
-func Selector(c Component, kind string) string {
-	return ComponentLabel + "=" + string(c) + "," + KindLabel + "=" + kind
-}
-
 // KeyName is the name of a key's Secret, and KeyPrefix begins those of all keys.
 func KeyName(c Component, id uint64) string { return KeyPrefix(c) + strconv.FormatUint(id, 10) }
 func KeyPrefix(c Component) string          { return "encryption-key-" + string(c) + "-" }
