@@ -87,10 +87,8 @@ func (r *run) undone() []scenario.Action {
 		add(&scenario.Link{From: l.From, To: l.To, Node: l.Node, Mode: scenario.LinkRestore})
 	}
 	for _, a := range r.done {
-		if u, ok := a.(scenario.Undoable); ok {
-			if undo := u.Undo(); undo != nil {
-				add(undo)
-			}
+		if undo := scenario.Undo(a); undo != nil {
+			add(undo)
 		}
 	}
 	return out

@@ -134,11 +134,11 @@ func (w *world) breaks(s scenario.Selector, broken bool) {
 func describe(a scenario.Action) string {
 	parts := []string{string(a.Verb())}
 	s := scenario.Selected(a)
-	if l, ok := a.(*scenario.Link); ok {
-		s = l.Ends()
-	}
 	params := scenario.Params(a)
-	parts = append(parts, s.Role, s.From, s.To, s.Node, s.KeyID, s.Instance)
+	if l, ok := a.(*scenario.Link); ok {
+		parts = append(parts, l.From, l.To, l.Node)
+	}
+	parts = append(parts, s.Role, s.Node, s.KeyID, s.Instance)
 	for _, name := range []string{"fault", "mode", "op"} {
 		text, _ := params[name].(string)
 		parts = append(parts, text)

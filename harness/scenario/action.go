@@ -32,21 +32,12 @@ type (
 	targeted interface{ target(nodes []string) string }
 	// selecting actions select plugins or processes, of one API server.
 	selecting interface{ selector() *Selector }
-	// Lasting actions have an effect that lasts until another action ends it.
-	Lasting interface {
-		Action
-		// Lasts reports whether this one has an effect that lasts: one that restores has none.
-		Lasts() bool
-		// EndedBy reports whether another action ends the effect, all of it.
-		EndedBy(Action) bool
+	// lasting actions have an effect that other verbs end. That of others is ended as the tag undo says.
+	lasting interface {
+		lasts() bool
+		endedBy(Action) bool
 	}
-	// Undoable actions are taken back by another action.
-	Undoable interface {
-		Action
-		// Undo is that action; nil: there is nothing to take back.
-		Undo() Action
-	}
-	// harmful actions do harm: a kind of fault in the coverage of the catalogue.
+	// harmful actions do harm of a kind that their verb and mode do not name.
 	harmful interface{ harm() string }
 )
 
@@ -103,7 +94,7 @@ func NewAction(verb Verb) Action {
 	return clone(definitions()[i].Action)
 }
 
-// Selector picks nodes, plugins, processes or links. Empty fields match all.
+// Selector picks nodes, plugins or processes. Empty fields match all.
 type Selector struct {
 	// Role picks processes: etcd, apiserver, plugin, reporter, aggregator, operator, remote-kms, load-balancer; or more than one process:
 	// node, pod.
@@ -116,16 +107,11 @@ type Selector struct {
 	KeyID string `yaml:"keyID,omitempty" refers:"keyID" with:"role=plugin"`
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".
 	Instance string `yaml:"instance,omitempty" format:"int-or-string" pattern:"^([123]|leader|standby)$" minimum:"1" maximum:"3" with:"role=aggregator"`
-	// From and To pick links: client|aggregator|harness → load-balancer, load-balancer → apiserver,
-	// reporter → apiserver, apiserver → etcd.
-	From string `yaml:"-"`
-	To   string `yaml:"-"`
 }
 
 // covers reports whether s picks all that o picks.
 func (s Selector) covers(o Selector) bool {
-	any := func(wide, narrow string) bool { return wide == "" || wide == NodeAll || wide == narrow }
-	return any(s.Node, o.Node) && any(s.KeyID, o.KeyID) && s.Role == o.Role && any(s.Instance, o.Instance) && s.From == o.From && s.To == o.To
+	return covers(s.Node, o.Node) && covers(s.KeyID, o.KeyID) && covers(s.Instance, o.Instance) && s.Role == o.Role
 }
 
 // clone is a shallow copy: what it points to is replaced, never changed.
@@ -188,8 +174,7 @@ func Selected(a Action) Selector {
 // OfCluster reports whether an action acts on every API server: the cluster has one remote KMS and one encryption configuration, and data
 // are written through each.
 func OfCluster(a Action) bool {
-	_, ok := a.(interface{ ofCluster() })
-	return ok
+	return slices.Contains([]Verb{VerbRotate, VerbData, VerbEncryption}, a.Verb())
 }
 
 // OfAPIServer is the further API server whose plugin, or process, an action is aimed at; empty: kube-apiserver's, or nobody's.
@@ -244,14 +229,6 @@ func shownParam(value any) any {
 		return v.String()
 	}
 	return value
-}
-
-// Harm is the kind of fault that an action is, such as link-cut; empty if it does no harm.
-func Harm(a Action) string {
-	if h, ok := a.(harmful); ok {
-		return h.harm()
-	}
-	return ""
 }
 
 // Resolve gives the action with every duration resolved. faults knows which parameters of a fault are durations; nil: none but "for".

@@ -18,6 +18,7 @@ import (
 //	cel       an expression
 //	with      FIELD=VALUE,…: the field is given with these values of another field only; needed, an example: and must be given with them
 //	without   FIELD=VALUE,…: the field is not given with these values of another field
+//	undo      FROM=TO,…: the values that take back what an action with others did; TO alone takes back all others
 //	verbs     the verbs that have the field; VERB-enum: the enum of one verb
 //	only      those fields of a struct that there are in this place; keys: those of an inline map
 type shape struct {
@@ -111,6 +112,12 @@ func (f field) words(tag string) []string {
 		return strings.Split(words, ",")
 	}
 	return nil
+}
+
+// dependsOn is the other field that a tag with or without names, and its values there.
+func (f field) dependsOn(tag string) (name string, values []string) {
+	name, list, _ := strings.Cut(f.Tag.Get(tag), "=")
+	return name, strings.Split(list, ",")
 }
 
 func (f field) has(tag string) bool { return f.Tag.Get(tag) != "" }

@@ -154,7 +154,7 @@ func TestLifecycle(t *testing.T) {
 		t.Fatalf("%v in\n%s", err, again)
 	}
 	removed := s.Actions()[3].(*scenario.Credential)
-	if undo, is := removed.Undo().(*scenario.Credential); !is || !removed.Provider || undo.Mode != scenario.CredentialRestore {
+	if undo, is := scenario.Undo(removed).(*scenario.Credential); !is || !removed.Provider || undo.Mode != scenario.CredentialRestore {
 		t.Errorf("%+v", removed)
 	}
 	if d := (scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}}).WithDefaults(); len(d.Topology.KeyIDs) != 0 {

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -131,12 +130,12 @@ func (v *validation) texts(f field, values []string, at place) {
 // beside checks whether a field may be, or must be, there with the value that another field of the mapping has.
 func (v *validation) beside(f field, given bool, s shape, value reflect.Value, at place) {
 	for _, tag := range []string{"with", "without"} {
-		name, values, _ := strings.Cut(f.Tag.Get(tag), "=")
+		name, allowed := f.dependsOn(tag)
 		other, there := s.named(name)
 		if !there {
 			continue
 		}
-		got, allowed := fmt.Sprint(other.of(value).Interface()), strings.Split(values, ",")
+		got := fmt.Sprint(other.of(value).Interface())
 		if enum := other.words("enum"); enum != nil && !slices.Contains(enum, got) {
 			continue // that is reported
 		}

@@ -152,7 +152,7 @@ func TestAccessIsRestored(t *testing.T) {
 		of(scenario.KMSRestore, "cp-2"): true, of(scenario.KMSRestore, ""): true, of(scenario.KMSRestore, scenario.NodeAll): true,
 		of(scenario.KMSRestore, "cp-1"): false, of(scenario.KMSAllow, "cp-2"): false,
 	} {
-		if cut.EndedBy(b) != ends {
+		if scenario.Ends(b, cut) != ends {
 			t.Errorf("%s is ended by %s: expected %v", cut.Describe(), b.Describe(), ends)
 		}
 	}

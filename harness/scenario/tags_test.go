@@ -15,7 +15,7 @@ var oneTag = regexp.MustCompile(`([a-zA-Z-]+):"(?:[^"\\]|\\.)*"`)
 // A tag that is misspelt would state no rule, and a field without omitempty would stand in every file.
 func TestTags(t *testing.T) {
 	known := strings.Fields("yaml description required enum silence-enum pattern minimum maximum minItems maxItems uniqueItems maxLength format " +
-		"expected item refers target positive cel with needed without verbs only keys")
+		"expected item refers target positive cel with needed without undo verbs only keys")
 	var check func(s shape)
 	check = func(s shape) {
 		for _, f := range s.fields {
@@ -28,9 +28,9 @@ func TestTags(t *testing.T) {
 				t.Errorf("%s of %s: neither required nor omitempty", f.name, s.what)
 			}
 			for _, tag := range []string{"with", "without"} {
-				name, values, _ := strings.Cut(f.Tag.Get(tag), "=")
+				name, values := f.dependsOn(tag)
 				other, there := s.named(name)
-				for _, v := range strings.Split(values, ",") {
+				for _, v := range values {
 					if enum := other.words("enum"); there && enum != nil && !slices.Contains(enum, v) && !slices.Contains(tagOf[Selector]("Role", "enum"), v) {
 						t.Errorf("%s of %s: %s %s, which %s cannot be", f.name, s.what, tag, v, name)
 					}

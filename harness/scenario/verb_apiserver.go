@@ -21,13 +21,9 @@ type APIServer struct {
 	Sections map[string]map[string]any `yaml:",inline" keys:"vault,aws,azure,gcp,thales" with:"type=KMS" description:"settings of the provider, in the form of the API; required ones of vault that are left out are filled in"`
 }
 
-// Verb implements Action.
 func (*APIServer) Verb() Verb { return VerbAPIServer }
 
-// Describe implements Action.
 func (a *APIServer) Describe() string { return string(VerbAPIServer) + " " + parameters(a) }
-
-func (*APIServer) harm() string { return string(VerbAPIServer) }
 
 func (a *APIServer) check(v *validation, at place) {
 	if !v.scenario.Topology.ByOperator() {

@@ -57,10 +57,8 @@ type Attempt struct {
 	Certificate string `yaml:"certificate,omitempty" enum:"none,expired,forged,foreign" with:"verb=stream" description:"of a stream; default that of the node's reporter"`
 }
 
-// Verb implements Action.
 func (*Attempt) Verb() Verb { return VerbAttempt }
 
-// Describe implements Action.
 func (a *Attempt) Describe() string { return string(VerbAttempt) + parameters(a) }
 
 // Path is what Resource names.

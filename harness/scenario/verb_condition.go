@@ -17,13 +17,11 @@ type Condition struct {
 	Delete  bool   `yaml:"delete,omitempty"`
 }
 
-// Verb implements Action.
 func (*Condition) Verb() Verb { return VerbCondition }
 
 // Text is the message.
 func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 
-// Describe implements Action.
 func (c *Condition) Describe() string { return string(VerbCondition) + parameters(c) }
 
 func (c *Condition) check(v *validation, at place) {

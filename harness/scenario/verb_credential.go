@@ -37,10 +37,9 @@ type Credential struct {
 	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"whose reporter"`
 	// Provider is for the Secret with which plugins log in at their KMS. It is the cluster's, without a node.
 	Provider bool   `yaml:"provider,omitempty" target:"true" description:"the Secret of the plugins, beside an operator"`
-	Mode     string `yaml:"mode" required:"true" enum:"expire,renew,rotate,change,rewrite,remove,restore,revoke" description:"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"`
+	Mode     string `yaml:"mode" required:"true" enum:"expire,renew,rotate,change,rewrite,remove,restore,revoke" undo:"expire=renew,revoke=renew,remove=restore" description:"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"`
 }
 
-// Verb implements Action.
 func (*Credential) Verb() Verb { return VerbCredential }
 
 func (c *Credential) target([]string) string {
@@ -50,7 +49,6 @@ func (c *Credential) target([]string) string {
 	return strings.TrimSpace("credential " + c.Node)
 }
 
-// Describe implements Action.
 func (c *Credential) Describe() string {
 	if c.Provider {
 		return "credential of the plugins: " + c.Mode
@@ -60,20 +58,9 @@ func (c *Credential) Describe() string {
 
 func (c *Credential) harm() string {
 	if c.Provider {
-		return string(VerbCredential) + "-of-plugins-" + c.Mode
+		return strings.Replace(harmOf(c), "credential", "credential-of-plugins", 1)
 	}
 	return harmOf(c)
-}
-
-// Undo implements Undoable.
-func (c *Credential) Undo() Action {
-	switch c.Mode {
-	case CredentialExpire, CredentialRevoke:
-		return &Credential{Node: c.Node, Provider: c.Provider, Mode: CredentialRenew}
-	case CredentialRemove:
-		return &Credential{Provider: true, Mode: CredentialRestore}
-	}
-	return nil
 }
 
 func (c *Credential) check(v *validation, at place) {

@@ -34,13 +34,9 @@ type Data struct {
 // Objects is how many objects of how many bytes are written.
 func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d.Size, 256) }
 
-// Verb implements Action.
 func (*Data) Verb() Verb { return VerbData }
 
-// Describe implements Action.
 func (d *Data) Describe() string { return d.Op + " secrets" + parameters(d, "op") }
-
-func (*Data) ofCluster() {}
 
 func (d *Data) check(v *validation, at place) {
 	if v.scenario.Topology.ByOperator() && d.Op == DataMigrate {

@@ -18,15 +18,9 @@ type Encryption struct {
 	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63"`
 }
 
-// Verb implements Action.
 func (*Encryption) Verb() Verb { return VerbEncryption }
 
-// Describe implements Action.
 func (e *Encryption) Describe() string { return "encryption type " + e.Type + parameters(e, "type") }
-
-func (*Encryption) ofCluster() {}
-
-func (*Encryption) harm() string { return string(VerbEncryption) }
 
 func (e *Encryption) check(v *validation, at place) {
 	if e.Type == TypeIdentity && len(e.KeyIDs) > 0 {

@@ -10,10 +10,8 @@ type Entries struct {
 	Node  string `yaml:"node,omitempty" refers:"node" description:"the entry of this node, which has a reporter"`
 }
 
-// Verb implements Action.
 func (*Entries) Verb() Verb { return VerbEntries }
 
-// Describe implements Action.
 func (e *Entries) Describe() string {
 	if e.Node != "" {
 		return "entry of " + e.Node + ": overwritten by another field manager"

@@ -13,19 +13,13 @@ type Rotate struct {
 	Lag Lag `yaml:"lag,omitempty"`
 }
 
-// Verb implements Action.
 func (*Rotate) Verb() Verb { return VerbRotate }
 
-// Describe implements Action.
 func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + parameters(r) }
-
-func (*Rotate) ofCluster() {}
-
-func (*Rotate) harm() string { return string(VerbRotate) }
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
-	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew"`
+	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew" undo:"disable=enable,deny=allow,cut=restore,expire=renew,revoke=renew"`
 	// Node loses or regains access; empty: all nodes.
 	Node string `yaml:"node,omitempty" refers:"nodes"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
@@ -51,46 +45,10 @@ const (
 func kekOps() []string   { return []string{KMSDisable, KMSEnable, KMSDelete} }
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
 
-// Verb implements Action.
 func (*KMS) Verb() Verb { return VerbKMS }
 
-// Describe implements Action.
 func (k *KMS) Describe() string {
 	return "remote KMS: " + k.Op + ofNode(k.Node) + parameters(k, "op", "node")
-}
-
-func (k *KMS) harm() string {
-	if k.Op == KMSRestore || k.Op == KMSRenew {
-		return ""
-	}
-	return "kms-" + k.Op
-}
-
-// opposite is the operation that takes back another; empty: none does.
-func opposite(op string) string {
-	return map[string]string{KMSDisable: KMSEnable, KMSDeny: KMSAllow, KMSCut: KMSRestore, KMSExpire: KMSRenew, KMSRevoke: KMSRenew}[op]
-}
-
-// Undo implements Undoable. A deleted KEK does not come back: only a new one lets the plugins encrypt again.
-func (k *KMS) Undo() Action {
-	if k.Op == KMSDelete {
-		return &Rotate{}
-	}
-	if opposite(k.Op) == "" {
-		return nil
-	}
-	undo := *k
-	undo.Op, undo.Failure = opposite(k.Op), ""
-	return &undo
-}
-
-// Lasts implements Lasting.
-func (k *KMS) Lasts() bool { return opposite(k.Op) != "" }
-
-// EndedBy implements Lasting.
-func (k *KMS) EndedBy(b Action) bool {
-	other, ok := b.(*KMS)
-	return ok && other.Op == opposite(k.Op) && Selector{Node: other.Node}.covers(Selector{Node: k.Node})
 }
 
 func (k *KMS) check(v *validation, at place) {

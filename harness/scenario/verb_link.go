@@ -19,7 +19,7 @@ type Link struct {
 	To   string `yaml:"to" required:"true" target:"true" refers:"linkEnd" enum:"aggregator,apiserver,etcd,load-balancer,network"` // see linkEnds
 	// Node is the node whose link it is; empty: all nodes.
 	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`
-	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore"`
+	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore" undo:"restore"`
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
 	Delay     Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
 	Direction string   `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" description:"what cut loses; both if left out"`
@@ -28,11 +28,7 @@ type Link struct {
 	Loss int `yaml:"loss,omitempty" minimum:"1" maximum:"99" with:"mode=lossy" needed:"5" description:"of lossy: percent of the segments"`
 }
 
-// Verb implements Action.
 func (*Link) Verb() Verb { return VerbLink }
-
-// Ends is the link that is meant.
-func (l *Link) Ends() Selector { return Selector{From: l.From, To: l.To, Node: l.Node} }
 
 // State is the link's state in a history.
 func (l *Link) State() string {
@@ -46,40 +42,12 @@ func (l *Link) target([]string) string {
 	return strings.TrimSpace("link " + l.From + " to " + l.To + " " + l.Node)
 }
 
-// Describe implements Action.
 func (l *Link) Describe() string {
 	of := ofNode(l.Node)
 	if l.Node == "" && l.To == history.RoleLoadBalancer && l.From != history.RoleReporter {
 		of = "" // nodes have no such link
 	}
 	return "link " + l.From + " → " + l.To + of + ": " + l.Mode + parameters(l, "mode")
-}
-
-func (l *Link) harm() string { return harmOf(l) }
-
-// harmOf is the verb and the mode, unless it restores.
-func harmOf(a Action) string {
-	if mode, _ := Params(a)["mode"].(string); mode != LinkRestore {
-		return string(a.Verb()) + "-" + mode
-	}
-	return ""
-}
-
-// Undo implements Undoable.
-func (l *Link) Undo() Action {
-	if l.Mode == LinkRestore {
-		return nil
-	}
-	return &Link{From: l.From, To: l.To, Node: l.Node, Mode: LinkRestore}
-}
-
-// Lasts implements Lasting.
-func (l *Link) Lasts() bool { return l.Mode != LinkRestore }
-
-// EndedBy implements Lasting.
-func (l *Link) EndedBy(b Action) bool {
-	other, ok := b.(*Link)
-	return ok && other.Mode == LinkRestore && other.Ends().covers(l.Ends())
 }
 
 // linkEnds are the links that exist, from and to.

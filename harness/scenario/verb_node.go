@@ -22,13 +22,9 @@ type Node struct {
 	Reporter string `yaml:"reporter,omitempty" enum:"lingers"`
 }
 
-// Verb implements Action.
 func (*Node) Verb() Verb { return VerbNode }
 
-// Describe implements Action.
 func (n *Node) Describe() string { return "nodes:" + parameters(n) }
-
-func (*Node) harm() string { return string(VerbNode) }
 
 func (n *Node) check(v *validation, at place) {
 	if v.scenario.Topology.ByOperator() && len(v.scenario.Topology.Aggregated()) > 0 {

@@ -28,7 +28,6 @@ type Inject struct {
 	Params map[string]any `yaml:",inline"`
 }
 
-// Verb implements Action.
 func (*Inject) Verb() Verb { return VerbInject }
 
 func (i *Inject) selector() *Selector { return &i.Plugin }
@@ -49,7 +48,6 @@ func (s Selector) plugins(nodes []string) string {
 	}
 }
 
-// Describe implements Action.
 func (i *Inject) Describe() string {
 	return i.Plugin.describePlugins() + ": fault " + i.Fault + onMethod(i.Method) + parameters(i, "fault", "method")
 }
@@ -71,11 +69,9 @@ func onMethod(method string) string {
 
 func (i *Inject) harm() string { return i.Fault }
 
-// Lasts implements Lasting.
-func (i *Inject) Lasts() bool { return true }
+func (i *Inject) lasts() bool { return true }
 
-// EndedBy implements Lasting.
-func (i *Inject) EndedBy(b Action) bool {
+func (i *Inject) endedBy(b Action) bool {
 	r, ok := b.(*Release)
 	return ok && r.Plugin.covers(i.Plugin) && (r.Fault == "" || r.Fault == i.Fault)
 }
@@ -188,14 +184,12 @@ type Release struct {
 	Method string   `yaml:"method,omitempty"`
 }
 
-// Verb implements Action.
 func (*Release) Verb() Verb { return VerbRelease }
 
 func (r *Release) selector() *Selector { return &r.Plugin }
 
 func (r *Release) target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
 
-// Describe implements Action.
 func (r *Release) Describe() string {
 	fault := r.Fault
 	if fault == "" {

@@ -35,9 +35,6 @@ const (
 	ReleaseOlder = "older" // does not know KMS
 )
 
-// Releases are the values of release, the default first.
-func Releases() []string { return tagOf[Process]("Release", "enum") }
-
 // Process starts or ends processes.
 type Process struct {
 	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
@@ -49,14 +46,12 @@ type Process struct {
 	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
 
-// Verb implements Action.
 func (p *Process) Verb() Verb { return p.Do }
 
 func (p *Process) selector() *Selector { return &p.Target }
 
 func (p *Process) target([]string) string { return "process " + p.Target.processes() }
 
-// Describe implements Action.
 func (p *Process) Describe() string {
 	return string(p.Do) + " " + p.Target.describeProcesses() + parameters(p)
 }
@@ -86,13 +81,11 @@ func (p *Process) harm() string {
 	return string(p.Do) + "-" + p.Target.Role
 }
 
-// Lasts implements Lasting.
-func (p *Process) Lasts() bool {
+func (p *Process) lasts() bool {
 	return p.Do == VerbStop || p.Do == VerbKill || p.Do == VerbPause || p.Do == VerbSilence
 }
 
-// EndedBy implements Lasting.
-func (p *Process) EndedBy(b Action) bool {
+func (p *Process) endedBy(b Action) bool {
 	other, ok := b.(*Process)
 	if !ok || !other.Target.covers(p.Target) {
 		return false

@@ -14,7 +14,7 @@ const VerbRefuse Verb = "refuse"
 type Refuse struct {
 	Role   string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`
 	Node   string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
-	Mode   string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" description:"what is answered; restore ends all refusals of the role at the node"`
+	Mode   string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" undo:"restore" description:"what is answered; restore ends all refusals of the role at the node"`
 	Method string `yaml:"verb,omitempty" enum:"get,list,watch,patch,create,update" without:"mode=restore" description:"of the requests; default all"`
 	// Count: the most are an hour of a reporter's.
 	Count int      `yaml:"count,omitempty" minimum:"1" maximum:"10000" without:"mode=restore" description:"so many requests, then none"`
@@ -23,7 +23,6 @@ type Refuse struct {
 	RetryAfter int `yaml:"retryAfter,omitempty" minimum:"1" maximum:"60" with:"mode=too-many-requests" description:"seconds, with too-many-requests; default 1"`
 }
 
-// Verb implements Action.
 func (*Refuse) Verb() Verb { return VerbRefuse }
 
 func (r *Refuse) requests() Selector { return Selector{Role: r.Role, Node: r.Node} }
@@ -32,7 +31,6 @@ func (r *Refuse) target([]string) string {
 	return strings.TrimSpace("requests " + r.requests().processes())
 }
 
-// Describe implements Action.
 func (r *Refuse) Describe() string {
 	role := r.Role
 	if role == "" {
@@ -41,27 +39,8 @@ func (r *Refuse) Describe() string {
 	return "API server" + ofNode(r.Node) + ": " + role + " requests: " + r.Mode + parameters(r, "mode")
 }
 
-func (r *Refuse) harm() string { return harmOf(r) }
-
-// Undo implements Undoable.
-func (r *Refuse) Undo() Action {
-	if r.Mode == history.RefuseRestore {
-		return nil
-	}
-	return &Refuse{Role: r.Role, Node: r.Node, Mode: history.RefuseRestore}
-}
-
 // Bound is how long requests are refused; zero: until they are counted, or restored.
 func (r *Refuse) Bound() Duration { return r.For }
-
-// Lasts implements Lasting.
-func (r *Refuse) Lasts() bool { return r.Mode != history.RefuseRestore }
-
-// EndedBy implements Lasting.
-func (r *Refuse) EndedBy(b Action) bool {
-	other, ok := b.(*Refuse)
-	return ok && other.Mode == history.RefuseRestore && other.requests().covers(r.requests())
-}
 
 func (r *Refuse) check(v *validation, at place) {
 	if r.Mode == history.RefuseWebhookTimeout && slices.Contains([]string{"get", "list", "watch"}, r.Method) {

@@ -22,7 +22,6 @@ type Rollback struct {
 	Expect string   `yaml:"expect,omitempty" enum:"accepted,refused" description:"refused: there is no such revision any more, or its pod could not read what is stored"`
 }
 
-// Verb implements Action.
 func (*Rollback) Verb() Verb { return VerbRollback }
 
 func (r *Rollback) selector() *Selector { return &r.Pods }
@@ -31,7 +30,6 @@ func (r *Rollback) target([]string) string {
 	return "process " + Selector{Role: history.RolePod, Node: r.Pods.Node}.processes()
 }
 
-// Describe implements Action.
 func (r *Rollback) Describe() string {
 	of := r.Pods.APIServer
 	if of == "" {

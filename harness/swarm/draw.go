@@ -132,7 +132,7 @@ func (d *drawing) during(begin, end scenario.Action) steps {
 	return steps{step(begin), d.wait("0I", "1I", "3I", "5I", "9I"), step(end)}
 }
 
-func (d *drawing) temporary(a scenario.Undoable) steps { return d.during(a, a.Undo()) }
+func (d *drawing) temporary(a scenario.Action) steps { return d.during(a, scenario.Undo(a)) }
 
 // lives are what can happen to any process.
 func (d *drawing) lives(who scenario.Selector, of ...scenario.Verb) steps {
@@ -155,7 +155,7 @@ func (d *drawing) lives(who scenario.Selector, of ...scenario.Verb) steps {
 func (d *drawing) link(from, to, node string) steps {
 	if d.rng.IntN(6) == 0 { // all connections break, and new ones can be made at once: requests fail, and watches have to be begun anew
 		reset := &scenario.Link{From: from, To: to, Node: node, Mode: history.LinkReset}
-		return steps{step(reset), step(reset.Undo())}
+		return steps{step(reset), step(scenario.Undo(reset))}
 	}
 	l := pick(d.rng, []scenario.Link{{Mode: history.LinkCut}, {Mode: history.LinkReset}, {Mode: history.LinkMute},
 		{Mode: history.LinkSlow, Delay: scenario.D("50ms")}, {Mode: history.LinkSlow, Delay: scenario.D("200ms")}}...)

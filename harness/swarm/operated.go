@@ -67,7 +67,7 @@ func (o operatorDrawing) beside() (disturbances []steps) {
 				&scenario.Process{Do: scenario.VerbRestart, Target: operator, Release: scenario.ReleaseNewer})
 		},
 		func() steps { return steps{step(&scenario.Rotate{})} },
-		func() steps { return o.lasts(cut, cut.Undo()) },
+		func() steps { return o.lasts(cut, scenario.Undo(cut)) },
 		o.aggregator,
 		o.write,
 	}

@@ -9,8 +9,7 @@ import (
 // extents computes until when the effect of each action lasts: until a step ends it, its own time is over, or the steps are.
 func (l *timeline) extents(end time.Duration) {
 	for i, a := range l.actions {
-		a, ok := a.(scenario.Lasting)
-		if !ok || !a.Lasts() {
+		if a == nil || !scenario.Lasts(a) {
 			continue
 		}
 		l.rows[i].Lasts = end
@@ -20,7 +19,7 @@ func (l *timeline) extents(end time.Duration) {
 			}
 		}
 		for j := i + 1; j < len(l.actions); j++ {
-			if b := l.actions[j]; b != nil && a.EndedBy(b) {
+			if b := l.actions[j]; b != nil && scenario.Ends(b, a) {
 				l.rows[i].Lasts = min(l.rows[i].Lasts, l.rows[j].Begin.Latest)
 				break
 			}
