@@ -16,6 +16,34 @@ import (
 // Verb names an action.
 type Verb string
 
+// All verbs, as definitions has them.
+const (
+	VerbInject     Verb = "inject"
+	VerbRelease    Verb = "release"
+	VerbRotate     Verb = "rotate"
+	VerbKMS        Verb = "kms"
+	VerbStart      Verb = "start"
+	VerbStop       Verb = "stop" // SIGTERM and wait
+	VerbKill       Verb = "kill" // SIGKILL
+	VerbPause      Verb = "pause"
+	VerbSilence    Verb = "silence"
+	VerbResume     Verb = "resume"  // after pause and silence
+	VerbRestart    Verb = "restart" // stop and start, or as Process.With says
+	VerbLink       Verb = "link"
+	VerbRefuse     Verb = "refuse"
+	VerbWatches    Verb = "watches"
+	VerbClock      Verb = "clock"
+	VerbCredential Verb = "credential"
+	VerbNode       Verb = "node"
+	VerbEncryption Verb = "encryption"
+	VerbAPIServer  Verb = "apiserver"
+	VerbRollback   Verb = "rollback"
+	VerbData       Verb = "data"
+	VerbCondition  Verb = "condition"
+	VerbEntries    Verb = "entries"
+	VerbAttempt    Verb = "attempt"
+)
+
 // Action is what a step does to the environment: a pointer to a struct, whose tags describe its arguments (shape). Each verb has a type of
 // its own, in a file of its own, with all that is known of the verb: its arguments, their rules, its words, what it acts on and what ends its effect.
 type Action interface {
@@ -30,8 +58,6 @@ type (
 	checked interface{ check(v *validation, at place) }
 	// targeted actions act on a plugin, a process or a link. The checker reads the target from the history.
 	targeted interface{ target(nodes []string) string }
-	// selecting actions select plugins or processes, of one API server.
-	selecting interface{ selector() *Selector }
 	// lasting actions have an effect that other verbs end. That of others is ended as the tag undo says.
 	lasting interface {
 		lasts() bool
@@ -87,11 +113,12 @@ func Verbs() (verbs []Verb) {
 
 // NewAction is an action without arguments; nil if there is no such verb.
 func NewAction(verb Verb) Action {
-	i := slices.IndexFunc(definitions(), func(d definition) bool { return d.Verb() == verb })
-	if i < 0 {
-		return nil
+	for _, d := range definitions() {
+		if d.Verb() == verb {
+			return clone(d.Action)
+		}
 	}
-	return clone(definitions()[i].Action)
+	return nil
 }
 
 // Selector picks nodes, plugins or processes. Empty fields match all.
@@ -146,9 +173,7 @@ func RenameNodes(a Action, name func(string) string) Action {
 // ForAPIServer is the action for plugins or processes of an API server; empty: of kube-apiserver.
 func ForAPIServer(a Action, name string) Action {
 	a = clone(a)
-	if s, ok := a.(selecting); ok {
-		s.selector().APIServer = name
-	}
+	selectorOf(a).APIServer = name
 	return a
 }
 
@@ -164,11 +189,15 @@ func Nodes(a Action) (names []string) {
 }
 
 // Selected is what an action selects of an API server's plugins or processes; zero: it selects none.
-func Selected(a Action) Selector {
-	if s, ok := a.(selecting); ok {
-		return *s.selector()
+func Selected(a Action) Selector { return *selectorOf(a) }
+
+func selectorOf(a Action) *Selector {
+	for _, v := range reflect.ValueOf(a).Elem().Fields() {
+		if s, ok := v.Addr().Interface().(*Selector); ok {
+			return s
+		}
 	}
-	return Selector{}
+	return &Selector{}
 }
 
 // OfCluster reports whether an action acts on every API server: the cluster has one remote KMS and one encryption configuration, and data

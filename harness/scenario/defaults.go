@@ -3,7 +3,6 @@ package scenario
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 
@@ -91,40 +90,36 @@ func Walk(steps []Step, f func(Step)) {
 
 // allNodes are the nodes that are there at some time: at the beginning, or added by a step.
 func (s *Scenario) allNodes() []string {
-	names := map[string]bool{}
-	for _, n := range s.Topology.Nodes() {
-		names[n] = true
-	}
+	names := s.Topology.Nodes()
 	for _, a := range s.Actions() {
 		if n, ok := a.(*Node); ok {
-			names[n.Add], names[n.With] = true, true
+			names = append(names, n.Add, n.With)
 		}
 	}
-	delete(names, "")
-	return slices.Sorted(maps.Keys(names))
+	return distinct(names)
 }
 
 // allKeyIDs are the plugins that are there at some time.
 func (s *Scenario) allKeyIDs() []string {
-	ids := map[string]bool{}
-	changes := 0
-	for _, k := range s.Topology.KeyIDs {
-		ids[k] = true
-	}
+	ids, changes := slices.Clone(s.Topology.KeyIDs), 0
 	for _, a := range s.Actions() {
 		switch a := a.(type) {
 		case *APIServer: // the operator numbers its keys, at most one for each change of the configuration
 			changes++
-			ids[strconv.Itoa(changes)] = true
+			ids = append(ids, strconv.Itoa(changes))
 		case *Process:
 			if a.Unlisted {
-				ids[a.Target.KeyID] = true
+				ids = append(ids, a.Target.KeyID)
 			}
 		case *Encryption:
-			for _, k := range a.KeyIDs {
-				ids[k] = true
-			}
+			ids = append(ids, a.KeyIDs...)
 		}
 	}
-	return slices.Sorted(maps.Keys(ids))
+	return distinct(ids)
+}
+
+// distinct are the names that are given, in their order and each once.
+func distinct(names []string) []string {
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 
@@ -75,8 +74,10 @@ func keywords() []string {
 func stepShape(keyword string) shape {
 	t := reflect.TypeFor[stepFile]()
 	s := shapeOf(t, keyword)
-	if i := slices.IndexFunc(definitions(), func(d definition) bool { return string(d.Verb()) == keyword }); i >= 0 {
-		d := definitions()[i]
+	for _, d := range definitions() {
+		if string(d.Verb()) != keyword {
+			continue
+		}
 		f := field{name: keyword}
 		f.StructField, _ = t.FieldByName("Action") // of the step in it
 		f.Type = reflect.TypeOf(d.Action)
@@ -173,15 +174,20 @@ func (s Step) file() stepFile {
 		return f
 	}
 	f.Origin, f.Given = e.Origin, e.Given
-	switch e.Mode {
-	case ModeHolds:
-		f.Holds, f.For = &e.CEL, e.Bound
-	case ModeNever:
-		f.Never, f.For = &e.CEL, e.Bound
-	default:
-		f.Expect, f.Within = &e.CEL, e.Bound
-	}
+	cel, bound := f.judged(e.Mode)
+	*cel, *bound = &e.CEL, e.Bound
 	return f
+}
+
+// judged are the fields of a mode: the expression and for how long.
+func (f *stepFile) judged(m Mode) (cel **string, bound *Duration) {
+	switch m {
+	case ModeHolds:
+		return &f.Holds, &f.For
+	case ModeNever:
+		return &f.Never, &f.For
+	}
+	return &f.Expect, &f.Within
 }
 
 // MarshalYAML implements yaml.Marshaler: an action is on one line.
@@ -217,16 +223,10 @@ func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 }
 
 func (f stepFile) expectation() *Expectation {
-	e := Expectation{Given: f.Given, Origin: f.Origin}
-	switch {
-	case f.Expect != nil:
-		e.Mode, e.CEL, e.Bound = ModeWithin, *f.Expect, f.Within
-	case f.Holds != nil:
-		e.Mode, e.CEL, e.Bound = ModeHolds, *f.Holds, f.For
-	case f.Never != nil:
-		e.Mode, e.CEL, e.Bound = ModeNever, *f.Never, f.For
-	default:
-		return nil
+	for _, mode := range modes() {
+		if cel, bound := f.judged(mode); *cel != nil {
+			return &Expectation{Mode: mode, CEL: **cel, Bound: *bound, Given: f.Given, Origin: f.Origin}
+		}
 	}
-	return &e
+	return nil
 }

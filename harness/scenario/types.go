@@ -137,6 +137,8 @@ const (
 	ModeNever  Mode = "never"  // stays false for the bound
 )
 
+func modes() []Mode { return []Mode{ModeWithin, ModeHolds, ModeNever} }
+
 // Expectation is a CEL expression over the state view, judged during a span of time.
 type Expectation struct {
 	Mode  Mode

@@ -48,7 +48,7 @@ func (v *validation) step(s Step, at place, g group) {
 		v.add(at, "step has %d of action, expectation, parallel, repeat and wait, expected one", len(is))
 		return
 	}
-	if e := s.Expect; e != nil && !slices.Contains([]Mode{ModeWithin, ModeHolds, ModeNever}, e.Mode) {
+	if e := s.Expect; e != nil && !slices.Contains(modes(), e.Mode) {
 		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
 		return
 	}

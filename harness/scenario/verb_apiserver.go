@@ -2,9 +2,6 @@ package scenario
 
 import "slices"
 
-// VerbAPIServer writes the cluster's APIServer configuration, for an API server operator to act upon.
-const VerbAPIServer Verb = "apiserver"
-
 // Outcomes of an apiserver or a rollback.
 const (
 	OutcomeAccepted = "accepted" // by the API; whether the operator takes a configuration, its conditions say

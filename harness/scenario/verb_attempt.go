@@ -15,9 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbAttempt makes a request under a reporter's identity, to show what it may not do.
-const VerbAttempt Verb = "attempt"
-
 // Values of Attempt.Expect.
 const (
 	AttemptDenied  = "denied"

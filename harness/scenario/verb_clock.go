@@ -2,9 +2,6 @@ package scenario
 
 import "strings"
 
-// VerbClock sets the clock of a node or of the aggregators.
-const VerbClock Verb = "clock"
-
 // Clock sets the clock of a node, or of the aggregators.
 type Clock struct {
 	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`

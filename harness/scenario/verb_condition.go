@@ -2,9 +2,6 @@ package scenario
 
 import "github.com/kmsharness/kmsharness/contract"
 
-// VerbCondition sets or deletes a condition of another controller on the operator CR.
-const VerbCondition Verb = "condition"
-
 // Condition sets or deletes a condition of another controller on the operator CR.
 type Condition struct {
 	Type    string `yaml:"type" required:"true" pattern:"^[A-Za-z]([A-Za-z0-9_,:.-]{0,252}[A-Za-z0-9_])?$" expected:"the type of a condition such as NodeControllerDegraded"`

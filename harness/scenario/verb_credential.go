@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// VerbCredential lets the credential of a reporter expire, renews or rotates it, or changes the Secret with that of the plugins.
-const VerbCredential Verb = "credential"
-
 // Modes of Credential, of a reporter.
 const (
 	CredentialExpire = "expire"

@@ -6,9 +6,6 @@ import (
 	"fmt"
 )
 
-// VerbData writes secrets, or reads them all back.
-const VerbData Verb = "data"
-
 // Operations of data.
 const (
 	DataWrite   = "write"   // secrets, through every API server in turn

@@ -1,8 +1,5 @@
 package scenario
 
-// VerbEncryption changes the cluster's encryption type, or its plugins.
-const VerbEncryption Verb = "encryption"
-
 // Types of spec.encryption.type of the cluster's APIServer configuration.
 const (
 	TypeKMS      = "KMS"

@@ -1,8 +1,5 @@
 package scenario
 
-// VerbEntries writes entries as software that is no reporter of the cluster.
-const VerbEntries Verb = "entries"
-
 // Entries writes entries on the operator CR under a field manager that is no reporter's. With Node it overwrites the entry of that node, in the wire form
 // of the run. Without it puts Count entries of nodes that do not exist into the typed list, in place of those from before.
 type Entries struct {

@@ -2,12 +2,6 @@ package scenario
 
 import "slices"
 
-// Verbs for the remote KMS.
-const (
-	VerbRotate Verb = "rotate"
-	VerbKMS    Verb = "kms"
-)
-
 // Rotate makes a new KEK in the remote KMS. Each plugin notices with its own lag.
 type Rotate struct {
 	Lag Lag `yaml:"lag,omitempty"`

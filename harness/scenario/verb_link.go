@@ -7,9 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbLink breaks a link of the network, or restores it.
-const VerbLink Verb = "link"
-
 // LinkRestore is the mode that ends a fault of a link.
 const LinkRestore = "restore"
 

@@ -5,9 +5,6 @@ import (
 	"slices"
 )
 
-// VerbNode removes, adds or replaces a node.
-const VerbNode Verb = "node"
-
 // ReporterLingers is the value of Node.Reporter of a reporter that outlives its node.
 const ReporterLingers = "lingers"
 

@@ -9,12 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// Verbs for plugins.
-const (
-	VerbInject  Verb = "inject"
-	VerbRelease Verb = "release"
-)
-
 // ProviderFailure is the fault that needs a profile: its own or that of the topology.
 const ProviderFailure = "provider-failure"
 
@@ -29,8 +23,6 @@ type Inject struct {
 }
 
 func (*Inject) Verb() Verb { return VerbInject }
-
-func (i *Inject) selector() *Selector { return &i.Plugin }
 
 func (i *Inject) target(nodes []string) string { return "plugin " + i.Plugin.plugins(nodes) }
 
@@ -185,8 +177,6 @@ type Release struct {
 }
 
 func (*Release) Verb() Verb { return VerbRelease }
-
-func (r *Release) selector() *Selector { return &r.Plugin }
 
 func (r *Release) target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
 

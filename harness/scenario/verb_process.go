@@ -7,17 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Verbs for processes.
-const (
-	VerbStart   Verb = "start"
-	VerbStop    Verb = "stop" // SIGTERM and wait
-	VerbKill    Verb = "kill" // SIGKILL
-	VerbPause   Verb = "pause"
-	VerbSilence Verb = "silence" // cut off from all other machines
-	VerbResume  Verb = "resume"  // after pause and silence
-	VerbRestart Verb = "restart" // stop and start, or as Process.With says
-)
-
 // ProcessVerbs are those that every backend has.
 func ProcessVerbs() []Verb {
 	return []Verb{VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart}
@@ -47,8 +36,6 @@ type Process struct {
 }
 
 func (p *Process) Verb() Verb { return p.Do }
-
-func (p *Process) selector() *Selector { return &p.Target }
 
 func (p *Process) target([]string) string { return "process " + p.Target.processes() }
 

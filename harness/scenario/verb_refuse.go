@@ -7,9 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// VerbRefuse lets API servers refuse requests of the system under test.
-const VerbRefuse Verb = "refuse"
-
 // Refuse lets API servers refuse requests of reporters or aggregators.
 type Refuse struct {
 	Role   string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`

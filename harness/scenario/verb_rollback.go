@@ -2,9 +2,6 @@ package scenario
 
 import "github.com/kmsharness/kmsharness/harness/history"
 
-// VerbRollback replaces a pod of an API server by one of another revision.
-const VerbRollback Verb = "rollback"
-
 // Values of Rollback.To beside numbers of revisions.
 const (
 	// RevisionPrevious is the newest revision that is older than that of the pod.
@@ -23,8 +20,6 @@ type Rollback struct {
 }
 
 func (*Rollback) Verb() Verb { return VerbRollback }
-
-func (r *Rollback) selector() *Selector { return &r.Pods }
 
 func (r *Rollback) target([]string) string {
 	return "process " + Selector{Role: history.RolePod, Node: r.Pods.Node}.processes()

@@ -2,9 +2,6 @@ package scenario
 
 import "strings"
 
-// VerbWatches lets the watches of aggregators be late, or ends them.
-const VerbWatches Verb = "watches"
-
 // Watches is when aggregators learn of changes.
 type Watches struct {
 	Node string   `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
