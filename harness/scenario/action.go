@@ -56,7 +56,7 @@ type Action interface {
 type (
 	// checked actions have rules that involve more than one argument, or the topology.
 	checked interface{ check(v *validation, at place) }
-	// targeted actions act on a plugin, a process or a link. The checker reads the target from the history.
+	// targeted actions act on what the tag target does not describe. The checker reads the target from the history.
 	targeted interface{ target(nodes []string) string }
 	// lasting actions have an effect that other verbs end. That of others is ended as the tag undo says.
 	lasting interface {
@@ -220,11 +220,29 @@ func Target(a Action, nodes []string) string {
 	at := ""
 	if t, ok := a.(targeted); ok {
 		at = t.target(nodes)
+	} else {
+		at = selectedTarget(a)
 	}
 	if of := OfAPIServer(a); of != "" {
 		at += " of " + of
 	}
 	return at
+}
+
+// selectedTarget is what the tag target calls it, and what the fields select: "process plugin/cp-1/2".
+func selectedTarget(a Action) string {
+	var called string
+	var selected []string
+	walk(a, func(f field, v reflect.Value) {
+		if !f.has("target") || f.Tag.Get("refers") == "apiServer" {
+			return
+		}
+		called = f.Tag.Get("target")
+		if !v.IsZero() {
+			selected = append(selected, v.String())
+		}
+	})
+	return strings.TrimSpace(called + " " + strings.Join(selected, "/"))
 }
 
 // Params are the arguments of an action by the names of the file format, without those that are its target: text, int, bool, []string,

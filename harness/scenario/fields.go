@@ -13,11 +13,11 @@ import (
 //	expected  in words, what a text that does not match the pattern should be
 //	item      what an item of a list is, in messages
 //	refers    what a text names: node (or any), nodes (any and all, too), keyID, apiServer; newNode and linkEnd, which the verb checks
-//	target    selects what an action acts on: it is no parameter of the action
+//	target    selects what an action acts on, which the history calls so: it is no parameter of the action
 //	positive  a duration that must not be zero
 //	cel       an expression
 //	with      FIELD=VALUE,…: the field is given with these values of another field only; needed, an example: and must be given with them
-//	without   FIELD=VALUE,…: the field is not given with these values of another field
+//	without   FIELD=VALUE,…: the field is not given with these values of another field; FIELD alone: with any; why, in words
 //	undo      FROM=TO,…: the values that take back what an action with others did; TO alone takes back all others
 //	verbs     the verbs that have the field; VERB-enum: the enum of one verb
 //	only      those fields of a struct that there are in this place; keys: those of an inline map
@@ -114,10 +114,13 @@ func (f field) words(tag string) []string {
 	return nil
 }
 
-// dependsOn is the other field that a tag with or without names, and its values there.
+// dependsOn is the other field that a tag with or without names, and its values there; nil: any.
 func (f field) dependsOn(tag string) (name string, values []string) {
-	name, list, _ := strings.Cut(f.Tag.Get(tag), "=")
-	return name, strings.Split(list, ",")
+	name, list, some := strings.Cut(f.Tag.Get(tag), "=")
+	if some {
+		values = strings.Split(list, ",")
+	}
+	return name, values
 }
 
 func (f field) has(tag string) bool { return f.Tag.Get(tag) != "" }

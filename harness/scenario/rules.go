@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -139,9 +140,14 @@ func (v *validation) beside(f field, given bool, s shape, value reflect.Value, a
 		if enum := other.words("enum"); enum != nil && !slices.Contains(enum, got) {
 			continue // that is reported
 		}
-		switch among := slices.Contains(allowed, got); {
+		among := slices.Contains(allowed, got)
+		if allowed == nil {
+			among, got = !other.of(value).IsZero(), ""
+		}
+		switch {
 		case tag == "without" && given && among:
-			v.add(at.at(f.name), "%s with %s %s, expected none", f.name, name, got)
+			with, why := strings.TrimSpace(name+" "+got), strings.TrimSuffix(": "+f.Tag.Get("why"), ": ")
+			v.add(at.at(f.name), "%s with %s, expected none%s", f.name, with, why)
 		case tag == "with" && given && !among:
 			v.add(at.at(f.name), "%s with %s %s, expected it with %s only", f.name, name, got, oneOf(allowed))
 		case tag == "with" && !given && among && f.has("needed"):

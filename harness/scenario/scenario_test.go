@@ -157,3 +157,30 @@ func TestAccessIsRestored(t *testing.T) {
 		}
 	}
 }
+
+// What takes an action back keeps what it acts on, and nothing that its mode must not have.
+func TestUndo(t *testing.T) {
+	for _, test := range []struct{ action, undo scenario.Action }{
+		{&scenario.Link{From: "apiserver", To: "etcd", Node: "cp-1", Mode: "slow", Delay: scenario.D("1s")}, &scenario.Link{From: "apiserver", To: "etcd", Node: "cp-1", Mode: "restore"}},
+		{&scenario.Refuse{Role: "reporter", Node: "cp-1", Mode: "timeout", Method: "get", Count: 3}, &scenario.Refuse{Role: "reporter", Node: "cp-1", Mode: "restore"}},
+		{&scenario.Clock{Node: "cp-1", Mode: "ahead", By: scenario.D("2I")}, &scenario.Clock{Node: "cp-1", Mode: "restore"}},
+		{&scenario.Watches{Mode: "late", By: scenario.D("2I")}, &scenario.Watches{Mode: "restore"}},
+		{&scenario.KMS{Op: "disable", KEK: 2}, &scenario.KMS{Op: "enable", KEK: 2}},
+		{&scenario.KMS{Op: "expire", Node: "cp-1", Failure: "x"}, &scenario.KMS{Op: "renew", Node: "cp-1"}},
+		{&scenario.Credential{Provider: true, Mode: "revoke"}, &scenario.Credential{Provider: true, Mode: "renew"}},
+	} {
+		undo := scenario.Undo(test.action)
+		if !reflect.DeepEqual(undo, test.undo) || !scenario.Lasts(test.action) || !scenario.Ends(undo, test.action) || scenario.Harm(test.action) == "" {
+			t.Errorf("%s: %+v", test.action.Describe(), undo)
+		}
+		if scenario.Undo(undo) != nil || scenario.Lasts(undo) || scenario.Harm(undo) != "" {
+			t.Errorf("%s lasts, or does harm", undo.Describe())
+		}
+	}
+	if _, is := scenario.Undo(&scenario.KMS{Op: "delete"}).(*scenario.Rotate); !is || scenario.Lasts(&scenario.KMS{Op: "delete"}) {
+		t.Error("a deleted KEK comes back")
+	}
+	if a := (&scenario.Watches{Mode: "closed"}); scenario.Undo(a) != nil || scenario.Harm(a) != "watches-closed" {
+		t.Error("a closed watch is taken back, or does no harm")
+	}
+}

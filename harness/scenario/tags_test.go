@@ -15,7 +15,7 @@ var oneTag = regexp.MustCompile(`([a-zA-Z-]+):"(?:[^"\\]|\\.)*"`)
 // A tag that is misspelt would state no rule, and a field without omitempty would stand in every file.
 func TestTags(t *testing.T) {
 	known := strings.Fields("yaml description required enum silence-enum pattern minimum maximum minItems maxItems uniqueItems maxLength format " +
-		"expected item refers target positive cel with needed without undo verbs only keys")
+		"expected item refers target positive cel with needed without why undo verbs only keys")
 	var check func(s shape)
 	check = func(s shape) {
 		for _, f := range s.fields {

@@ -50,7 +50,7 @@ type Scenario struct {
 // Topology is what is there when the timeline begins.
 type Topology struct {
 	ControlPlanes int      `yaml:"controlPlanes,omitempty" minimum:"1" maximum:"7" description:"nodes cp-1 to cp-N, 1 to 7; default 3"`
-	KeyIDs        []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63" description:"plugins on each node, the write key first; default [\"1\"]"`
+	KeyIDs        []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63" without:"lifecycle=operator" why:"it begins with clear text and numbers its keys from 1" description:"plugins on each node, the write key first; default [\"1\"]"`
 	Aggregators   int      `yaml:"aggregators,omitempty" minimum:"1" maximum:"3" description:"replicas, 1 to 3; default 1"`
 	// APIServers beside kube-apiserver have plugins, reporters, an aggregator and an operator of their own.
 	APIServers []string `yaml:"apiServers,omitempty,flow" item:"API server" enum:"kube-apiserver,openshift-apiserver,oauth-apiserver" minItems:"1" maxItems:"3" uniqueItems:"true" description:"those that encrypt, kube-apiserver among them; default kube-apiserver alone"`

@@ -93,9 +93,6 @@ func (v *validation) topology() {
 		return
 	}
 	// What an operator does not do yet is refused here, for all backends alike.
-	if len(t.KeyIDs) > 0 {
-		v.add(at.at("keyIDs"), "keyIDs with lifecycle operator, expected none: it begins with clear text and numbers its keys from 1")
-	}
 	if s.Operator != Operators()[0] {
 		v.add(place{"spec", "operator"}, "operator is %s with lifecycle operator, expected %s: no other API server has one yet", quote(s.Operator), Operators()[0])
 	}

@@ -1,11 +1,9 @@
 package scenario
 
-import "strings"
-
 // Clock sets the clock of a node, or of the aggregators.
 type Clock struct {
-	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`
-	Role string `yaml:"role,omitempty" target:"true" enum:"aggregator"` // empty: a node's
+	Node string `yaml:"node,omitempty" target:"clock" refers:"nodes" without:"role" why:"aggregators have a clock of their own"`
+	Role string `yaml:"role,omitempty" target:"clock" enum:"aggregator"` // empty: a node's
 	Mode string `yaml:"mode" required:"true" enum:"ahead,behind,restore" undo:"restore"`
 	// By is how far from the true time.
 	By Duration `yaml:"by,omitempty" with:"mode=ahead,behind" needed:"2I"`
@@ -13,19 +11,12 @@ type Clock struct {
 
 func (*Clock) Verb() Verb { return VerbClock }
 
-func (c *Clock) target([]string) string {
-	return strings.TrimSpace("clock " + Selector{Role: c.Role, Node: c.Node}.processes())
-}
-
 func (c *Clock) Describe() string {
 	return string(VerbClock) + " " + Selector{Role: c.Role, Node: c.Node}.describeProcesses() + parameters(c)
 }
 
 func (c *Clock) check(v *validation, at place) {
-	switch {
-	case c.Role == "" && c.Node == "":
+	if c.Role == "" && c.Node == "" {
 		v.add(at, "a clock of nobody, expected a node, or role: aggregator")
-	case c.Role != "" && c.Node != "":
-		v.add(at.at("node"), "a node beside role aggregator, expected one of them: aggregators have a clock of their own")
 	}
 }

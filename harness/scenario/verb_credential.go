@@ -31,7 +31,7 @@ func providerModes() []string {
 
 // Credential lets the credential of a node's reporter expire, renews or rotates it, or changes that of the plugins.
 type Credential struct {
-	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"whose reporter"`
+	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" without:"provider" why:"all plugins have the same Secret" description:"whose reporter"`
 	// Provider is for the Secret with which plugins log in at their KMS. It is the cluster's, without a node.
 	Provider bool   `yaml:"provider,omitempty" target:"true" description:"the Secret of the plugins, beside an operator"`
 	Mode     string `yaml:"mode" required:"true" enum:"expire,renew,rotate,change,rewrite,remove,restore,revoke" undo:"expire=renew,revoke=renew,remove=restore" description:"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"`
@@ -65,8 +65,6 @@ func (c *Credential) check(v *validation, at place) {
 	switch {
 	case c.Provider && !operated:
 		v.add(at.at("provider"), "provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology")
-	case c.Provider && c.Node != "":
-		v.add(at.at("node"), "node with provider, expected none: all plugins have the same Secret")
 	case c.Provider && c.Mode == CredentialRotate:
 		v.add(at.at("mode"), "mode %s with provider, expected %s", c.Mode, oneOf(providerModes()))
 	case !c.Provider && operated:

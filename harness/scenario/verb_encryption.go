@@ -12,7 +12,7 @@ const (
 type Encryption struct {
 	Type string `yaml:"type" required:"true" enum:"KMS,identity,aescbc,aesgcm"`
 	// KeyIDs are the plugins, or keys, from now on, the write key first; empty: those from before.
-	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63"`
+	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" without:"type=identity" why:"clear text has no key" expected:"letters, digits and dashes, at most 63"`
 }
 
 func (*Encryption) Verb() Verb { return VerbEncryption }
@@ -20,9 +20,6 @@ func (*Encryption) Verb() Verb { return VerbEncryption }
 func (e *Encryption) Describe() string { return "encryption type " + e.Type + parameters(e, "type") }
 
 func (e *Encryption) check(v *validation, at place) {
-	if e.Type == TypeIdentity && len(e.KeyIDs) > 0 {
-		v.add(at.at("keyIDs"), "keyIDs with type identity, expected none: clear text has no key")
-	}
 	if v.scenario.Topology.ByOperator() {
 		v.add(at, "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
 	}

@@ -3,7 +3,7 @@ package scenario
 // Entries writes entries on the operator CR under a field manager that is no reporter's. With Node it overwrites the entry of that node, in the wire form
 // of the run. Without it puts Count entries of nodes that do not exist into the typed list, in place of those from before.
 type Entries struct {
-	Count int    `yaml:"count,omitempty" minimum:"0" maximum:"200" description:"so many of nodes that do not exist, in place of those from before"`
+	Count int    `yaml:"count,omitempty" minimum:"0" maximum:"200" without:"node" why:"a node has one entry for each plugin" description:"so many of nodes that do not exist, in place of those from before"`
 	Node  string `yaml:"node,omitempty" refers:"node" description:"the entry of this node, which has a reporter"`
 }
 
@@ -19,8 +19,5 @@ func (e *Entries) Describe() string {
 func (e *Entries) check(v *validation, at place) {
 	if e.Node == "" && v.scenario.Contract != ContractHealthReports {
 		v.add(at, "entries without contract: healthreports, expected it: the list is of that form")
-	}
-	if e.Node != "" && e.Count != 0 {
-		v.add(at.at("count"), "count with node, expected one of them")
 	}
 }

@@ -15,17 +15,19 @@ func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + par
 type KMS struct {
 	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew" undo:"disable=enable,deny=allow,cut=restore,expire=renew,revoke=renew"`
 	// Node loses or regains access; empty: all nodes.
-	Node string `yaml:"node,omitempty" refers:"nodes"`
+	Node string `yaml:"node,omitempty" refers:"nodes" without:"op=disable,enable,delete" why:"a KEK has one state for all nodes; cut and deny are per node"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
 	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
 }
 
-// Operations of the verb kms: those of kekOps change the state of a KEK, the others the access of a node to the remote KMS.
+// Operations of the verb kms.
 const (
+	// The state of a KEK.
 	KMSDisable = "disable"
 	KMSEnable  = "enable"
 	KMSDelete  = "delete"
+	// The access of a node to the remote KMS.
 	KMSDeny    = "deny"
 	KMSAllow   = "allow"
 	KMSCut     = "cut"
@@ -36,7 +38,6 @@ const (
 	KMSRenew  = "renew"
 )
 
-func kekOps() []string   { return []string{KMSDisable, KMSEnable, KMSDelete} }
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
 
 func (*KMS) Verb() Verb { return VerbKMS }
@@ -46,9 +47,6 @@ func (k *KMS) Describe() string {
 }
 
 func (k *KMS) check(v *validation, at place) {
-	if k.Node != "" && slices.Contains(kekOps(), k.Op) {
-		v.add(at.at("node"), "a node with op %s, expected none: a KEK has one state for all nodes; cut and deny are per node", k.Op)
-	}
 	if !slices.Contains(logInOps(), k.Op) {
 		return
 	}

@@ -15,7 +15,7 @@ type Link struct {
 	From string `yaml:"from" required:"true" target:"true" enum:"reporter,aggregator,apiserver,load-balancer,client,harness,node"`
 	To   string `yaml:"to" required:"true" target:"true" refers:"linkEnd" enum:"aggregator,apiserver,etcd,load-balancer,network"` // see linkEnds
 	// Node is the node whose link it is; empty: all nodes.
-	Node string `yaml:"node,omitempty" target:"true" refers:"nodes"`
+	Node string `yaml:"node,omitempty" target:"true" refers:"nodes" without:"mode=stale" why:"the load balancer has one list of all API servers"`
 	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore" undo:"restore"`
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
 	Delay     Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
@@ -83,9 +83,6 @@ func (l *Link) check(v *validation, at place) {
 	}
 	if l.Mode == history.LinkStale { // a list is one for all nodes
 		v.keyword(at.at("from"), "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
-		if l.Node != "" {
-			v.add(at.at("node"), "a node with mode stale, expected none: the load balancer has one list of all API servers")
-		}
 	}
 	if l.From == history.RoleNode && l.Mode == history.LinkCut && l.Direction != "" {
 		v.add(at.at("direction"), "a direction from node to network, expected none: a node is cut off in both")

@@ -16,7 +16,7 @@ type Node struct {
 	// With is the new node of Replace.
 	With string `yaml:"with,omitempty" refers:"newNode"`
 	// Reporter is ReporterLingers, or empty.
-	Reporter string `yaml:"reporter,omitempty" enum:"lingers"`
+	Reporter string `yaml:"reporter,omitempty" enum:"lingers" without:"add" why:"it is that of a node that is removed or replaced"`
 }
 
 func (*Node) Verb() Verb { return VerbNode }
@@ -47,9 +47,6 @@ func (n *Node) check(v *validation, at place) {
 		v.add(at, "replace without with, expected the name of the new node")
 	case n.Replace != "":
 		v.newNode(at.at("with"), n.With, n.Replace)
-	}
-	if n.Add != "" && n.Reporter != "" {
-		v.add(at.at("reporter"), "reporter beside add, expected it beside remove or replace")
 	}
 }
 

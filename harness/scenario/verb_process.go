@@ -27,7 +27,7 @@ const (
 // Process starts or ends processes.
 type Process struct {
 	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
-	Target Selector `yaml:",inline" target:"true" only:"role,apiServer,node,keyID,instance"`
+	Target Selector `yaml:",inline" target:"process" only:"role,apiServer,node,keyID,instance"`
 	// With is how a restart ends the process; empty: it is asked to end.
 	With     string   `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
 	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
@@ -36,8 +36,6 @@ type Process struct {
 }
 
 func (p *Process) Verb() Verb { return p.Do }
-
-func (p *Process) target([]string) string { return "process " + p.Target.processes() }
 
 func (p *Process) Describe() string {
 	return string(p.Do) + " " + p.Target.describeProcesses() + parameters(p)
@@ -54,11 +52,6 @@ func (s Selector) describeProcesses() string {
 		return what
 	}
 	return what + ofNode(s.Node)
-}
-
-// processes is ROLE/NODE/KEYID/INSTANCE, as far as they are selected.
-func (s Selector) processes() string {
-	return strings.Join(slices.DeleteFunc([]string{s.Role, s.Node, s.KeyID, s.Instance}, func(part string) bool { return part == "" }), "/")
 }
 
 func (p *Process) harm() string {

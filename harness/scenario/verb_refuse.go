@@ -2,15 +2,14 @@ package scenario
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // Refuse lets API servers refuse requests of reporters or aggregators.
 type Refuse struct {
-	Role   string `yaml:"role,omitempty" target:"true" enum:"reporter,aggregator" description:"whose requests; default both"`
-	Node   string `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
+	Role   string `yaml:"role,omitempty" target:"requests" enum:"reporter,aggregator" description:"whose requests; default both"`
+	Node   string `yaml:"node,omitempty" target:"requests" refers:"nodes" description:"of the API server; default all"`
 	Mode   string `yaml:"mode" required:"true" enum:"forbidden,too-many-requests,leader-changed,webhook-timeout,unavailable,timeout,restore" undo:"restore" description:"what is answered; restore ends all refusals of the role at the node"`
 	Method string `yaml:"verb,omitempty" enum:"get,list,watch,patch,create,update" without:"mode=restore" description:"of the requests; default all"`
 	// Count: the most are an hour of a reporter's.
@@ -21,12 +20,6 @@ type Refuse struct {
 }
 
 func (*Refuse) Verb() Verb { return VerbRefuse }
-
-func (r *Refuse) requests() Selector { return Selector{Role: r.Role, Node: r.Node} }
-
-func (r *Refuse) target([]string) string {
-	return strings.TrimSpace("requests " + r.requests().processes())
-}
 
 func (r *Refuse) Describe() string {
 	role := r.Role

@@ -22,7 +22,7 @@ type Rollback struct {
 func (*Rollback) Verb() Verb { return VerbRollback }
 
 func (r *Rollback) target([]string) string {
-	return "process " + Selector{Role: history.RolePod, Node: r.Pods.Node}.processes()
+	return selectedTarget(&Process{Target: Selector{Role: history.RolePod, Node: r.Pods.Node}})
 }
 
 func (r *Rollback) Describe() string {

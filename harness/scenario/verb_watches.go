@@ -1,17 +1,13 @@
 package scenario
 
-import "strings"
-
 // Watches is when aggregators learn of changes.
 type Watches struct {
-	Node string   `yaml:"node,omitempty" target:"true" refers:"nodes" description:"of the API server; default all"`
+	Node string   `yaml:"node,omitempty" target:"apiserver" refers:"nodes" description:"of the API server; default all"`
 	Mode string   `yaml:"mode" required:"true" enum:"late,expired,closed,restore" undo:"late=restore" description:"late: for as long as by says; expired and closed: ended now; restore: no longer late"`
 	By   Duration `yaml:"by,omitempty" positive:"true" with:"mode=late" needed:"2I"`
 }
 
 func (*Watches) Verb() Verb { return VerbWatches }
-
-func (w *Watches) target([]string) string { return strings.TrimSpace("apiserver " + w.Node) }
 
 func (w *Watches) Describe() string {
 	return "API server" + ofNode(w.Node) + ": watches: " + w.Mode + parameters(w, "mode")
