@@ -148,12 +148,9 @@ func clone(a Action) Action {
 	return c.Interface().(Action)
 }
 
-// actionShape is the shape of an action's arguments.
-func actionShape(a Action) shape { return shapeOf(reflect.TypeOf(a).Elem(), string(a.Verb())) }
-
 // walk visits every argument of an action, which it may change.
 func walk(a Action, visit func(field, reflect.Value)) {
-	actionShape(a).walk(reflect.ValueOf(a).Elem(), visit)
+	shapeOf(reflect.TypeOf(a).Elem(), string(a.Verb())).walk(reflect.ValueOf(a).Elem(), visit)
 }
 
 // RenameNodes is the action with other names of the nodes that it names.

@@ -60,9 +60,9 @@ func NodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
 
 // Nodes are the names of the nodes that are there at the beginning.
 func (t Topology) Nodes() []string {
-	nodes := make([]string, 0, max(0, min(t.ControlPlanes, MaxControlPlanes)))
-	for i := 1; i <= min(t.ControlPlanes, MaxControlPlanes); i++ {
-		nodes = append(nodes, NodeName(i))
+	nodes := []string{}
+	for i := range min(t.ControlPlanes, MaxControlPlanes) {
+		nodes = append(nodes, NodeName(i+1))
 	}
 	return nodes
 }

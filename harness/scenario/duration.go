@@ -23,11 +23,6 @@ type Duration struct {
 	value    time.Duration
 }
 
-// Exactly is a duration of real time, resolved.
-func Exactly(d time.Duration) Duration {
-	return Duration{Text: d.String(), resolved: true, value: d}
-}
-
 // Value is the duration of an action that was resolved; 0 before.
 func (d Duration) Value() time.Duration { return d.value }
 
@@ -40,11 +35,8 @@ func (d Duration) String() string {
 }
 
 func (d *Duration) resolve(t contract.Timing) (err error) {
-	if d.IsZero() || d.resolved {
-		return nil
-	}
 	d.value, err = d.Resolve(t)
-	d.resolved = err == nil
+	d.resolved = err == nil && !d.IsZero()
 	return err
 }
 
@@ -73,11 +65,9 @@ func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 		if err != nil {
 			return 0, fmt.Errorf("duration %s: %w", quote(d.Text), err)
 		}
-		sum += v
-		if sum <= MaxDuration {
-			continue
+		if sum += v; sum > MaxDuration {
+			return 0, fmt.Errorf("duration %s: is %v, at most %v is allowed", quote(d.Text), sum, MaxDuration)
 		}
-		return 0, fmt.Errorf("duration %s: is %v, at most %v is allowed", quote(d.Text), sum, MaxDuration)
 	}
 	return sum, nil
 }

@@ -113,7 +113,7 @@ func (f file) scenario() *Scenario {
 func (s *Scenario) file() file {
 	f := file{APIVersion, KindName,
 		metadata{s.Name, s.Title, s.Area, s.Labels, s.OnlyKind, s.Covers},
-		spec{s.Topology, s.namedContract(), s.Operator, s.ClusterOperator, s.Excused, s.Steps},
+		spec{s.Topology, s.Contract, s.Operator, s.ClusterOperator, s.Excused, s.Steps},
 	}
 	omit := func(p *string, standard string) {
 		if *p == standard {
@@ -125,7 +125,12 @@ func (s *Scenario) file() file {
 	omit(&t.Start, StartRunning)
 	omit(&t.Lifecycle, LifecycleDirect)
 	omit(&t.CRDs, history.CRDsTechPreview)
-	t.Connectivity = t.namedConnectivity()
+	if t.AnyConnectivity { // the file leaves that, and the form below, to the flags of a run
+		t.Connectivity = ""
+	}
+	if s.AnyContract {
+		omit(&f.Spec.Contract, ContractConditions)
+	}
 	if len(t.Aggregated()) == 0 {
 		t.APIServers = nil
 	}

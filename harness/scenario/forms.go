@@ -80,22 +80,6 @@ func (s *Scenario) FormFlags() []string {
 	return flags
 }
 
-// namedContract is what the scenario's file says; empty where it leaves that to who runs it.
-func (s *Scenario) namedContract() string {
-	if s.AnyContract && s.Contract == ContractConditions {
-		return ""
-	}
-	return s.Contract
-}
-
-// namedConnectivity is what the scenario's file says; empty where it leaves that to who runs it.
-func (t *Topology) namedConnectivity() string {
-	if t.AnyConnectivity {
-		return ""
-	}
-	return t.Connectivity
-}
-
 // reasonOfRollup is what an expression demands of the reason of a rollup, or of a condition of the ClusterOperator.
 var reasonOfRollup = regexp.MustCompile(`\b((?:rollup|clusterOperator)\.(degraded|available|progressing))\.reason == ["'](\w+)["']`)
 

@@ -276,7 +276,7 @@ func malformedInGeneral() []malformed {
 		{"link direction", step("  - link: {from: apiserver, to: etcd, mode: cut, direction: back}"),
 			file + `19:61: direction is "back", expected requests or answers`},
 		{"node cut off in one direction", step("  - link: {from: node, to: network, node: cp-2, mode: cut, direction: requests}"),
-			file + `19:71: a direction from node to network, expected none: a node is cut off in both`},
+			file + `19:71: direction with from node, expected none: a node is cut off in both`},
 		{"stale list of a reporter", step("  - link: {from: reporter, to: apiserver, mode: stale}"),
 			file + `19:18: from (with mode stale) is "reporter", expected load-balancer`},
 		{"stale list of a node", step("  - link: {from: load-balancer, to: apiserver, node: cp-1, mode: stale}"),

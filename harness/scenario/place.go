@@ -126,13 +126,11 @@ func folded(source []string, pos Position, column int) Position {
 }
 
 // doubled counts characters before column that take two in a quoted text.
-func doubled(value string, column int, escaped string) int {
+func doubled(value string, column int, escaped string) (n int) {
 	runes := []rune(value)
-	n := 0
-	for _, r := range runes[:min(column, len(runes))] {
-		if strings.ContainsRune(escaped, r) {
-			n++
-		}
+	before := string(runes[:min(column, len(runes))])
+	for _, r := range escaped {
+		n += strings.Count(before, string(r))
 	}
 	return n
 }

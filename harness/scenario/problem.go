@@ -38,21 +38,16 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sorted orders problems by place and drops repetitions.
-func (ps Problems) sorted() Problems {
+// orNil is an error only if there is a problem: all of them by place, without repetitions.
+func (ps Problems) orNil() error {
+	if len(ps) == 0 {
+		return nil
+	}
 	slices.SortStableFunc(ps, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Where, b.Where), cmp.Compare(a.What, b.What))
 	})
 	return slices.Compact(ps)
-}
-
-// orNil is an error only if there is a problem.
-func (ps Problems) orNil() error {
-	if len(ps) == 0 {
-		return nil
-	}
-	return ps.sorted()
 }
 
 // oneOf is "a", "a or b", "a, b or c".

@@ -5,15 +5,11 @@ import (
 	"strings"
 )
 
-// Modes of Credential, of a reporter.
+// Modes of Credential, as reporterModes and providerModes have them.
 const (
-	CredentialExpire = "expire"
-	CredentialRenew  = "renew"
-	CredentialRotate = "rotate"
-)
-
-// Modes of Credential, of a provider.
-const (
+	CredentialExpire  = "expire"
+	CredentialRenew   = "renew"
+	CredentialRotate  = "rotate"
 	CredentialChange  = "change"
 	CredentialRewrite = "rewrite"
 	CredentialRemove  = "remove"

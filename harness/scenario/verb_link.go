@@ -19,7 +19,7 @@ type Link struct {
 	Mode string `yaml:"mode" required:"true" enum:"cut,reset,slow,mute,throttled,lossy,slow-handshake,stale,restore" undo:"restore"`
 	// Delay is what a slow link takes in each direction, and a handshake on a link with slow-handshake.
 	Delay     Duration `yaml:"delay,omitempty" with:"mode=slow,slow-handshake" needed:"200ms" description:"of slow and slow-handshake"`
-	Direction string   `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" description:"what cut loses; both if left out"`
+	Direction string   `yaml:"direction,omitempty" enum:"requests,answers" with:"mode=cut" without:"from=node" why:"a node is cut off in both" description:"what cut loses; both if left out"`
 	// Rate of a throttled link is at most that of a fast network.
 	Rate int `yaml:"rate,omitempty" minimum:"1" maximum:"1000000000" with:"mode=throttled" needed:"500" description:"of throttled: bytes a second in each direction"`
 	Loss int `yaml:"loss,omitempty" minimum:"1" maximum:"99" with:"mode=lossy" needed:"5" description:"of lossy: percent of the segments"`
@@ -83,8 +83,5 @@ func (l *Link) check(v *validation, at place) {
 	}
 	if l.Mode == history.LinkStale { // a list is one for all nodes
 		v.keyword(at.at("from"), "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
-	}
-	if l.From == history.RoleNode && l.Mode == history.LinkCut && l.Direction != "" {
-		v.add(at.at("direction"), "a direction from node to network, expected none: a node is cut off in both")
 	}
 }
