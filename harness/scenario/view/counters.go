@@ -26,11 +26,7 @@ func (s *State) applyRequest(r history.Request) bool {
 }
 
 func isWrite(verb string) bool {
-	switch verb {
-	case "apply", "patch", "update", "create", "delete":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"apply", "patch", "update", "create", "delete"}, verb)
 }
 
 // applyData counts objects. One that reads back with another digest than it was written with is lost, whatever the
@@ -72,7 +68,7 @@ func (s *State) applyInventory(c history.StorageInventory) {
 	s.data.Under, s.data.Keys, s.data.KEKIDs = under, keys, kekIDs
 }
 
-// applyEncryption replaces the map, as applyCensus does.
+// applyEncryption replaces the map, as applyInventory does.
 func (s *State) applyEncryption(e history.Encryption) bool {
 	for _, provider := range e.Providers {
 		s.providers[provider] = true

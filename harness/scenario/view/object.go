@@ -1,7 +1,8 @@
 package view
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -84,9 +85,8 @@ func reports(o history.Object) []report {
 			out = append(out, report{t.NodeName, e})
 		}
 	}
-	sort.SliceStable(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.node < b.node || a.node == b.node && a.entry.KeyID < b.entry.KeyID
+	slices.SortStableFunc(out, func(a, b report) int {
+		return cmp.Or(cmp.Compare(a.node, b.node), cmp.Compare(a.entry.KeyID, b.entry.KeyID))
 	})
 	return out
 }

@@ -1,7 +1,9 @@
 package view
 
 import (
-	"sort"
+	"cmp"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -60,10 +62,8 @@ func (p process) name() string {
 
 // rank orders states from good to bad; equal states are the same state, so the result does not depend on map order.
 func rank(state string) int {
-	for i, s := range States() {
-		if s == state {
-			return i
-		}
+	if i := slices.Index(States(), state); i >= 0 {
+		return i
 	}
 	return len(States())
 }
@@ -97,34 +97,16 @@ func (s *State) Processes() []Process {
 			out = append(out, p)
 		}
 	}
-	sort.Slice(out, func(i, j int) bool { return out[i].less(out[j]) })
+	slices.SortFunc(out, func(a, b Process) int {
+		return cmp.Or(cmp.Compare(a.APIServer, b.APIServer), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Node, b.Node),
+			cmp.Compare(a.KeyID, b.KeyID), cmp.Compare(a.Instance, b.Instance))
+	})
 	return out
-}
-
-func (p Process) less(q Process) bool {
-	switch {
-	case p.APIServer != q.APIServer:
-		return p.APIServer < q.APIServer
-	case p.Role != q.Role:
-		return p.Role < q.Role
-	case p.Node != q.Node:
-		return p.Node < q.Node
-	case p.KeyID != q.KeyID:
-		return p.KeyID < q.KeyID
-	default:
-		return p.Instance < q.Instance
-	}
 }
 
 // BrokenLinks are those that are not ok, in a fixed order; their State is not set.
 func (s *State) BrokenLinks() []history.Link {
-	out := []history.Link{}
-	for l := range s.links {
-		out = append(out, l)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		a, b := out[i], out[j]
-		return a.From+"\x00"+a.To+"\x00"+a.Node < b.From+"\x00"+b.To+"\x00"+b.Node
+	return slices.SortedFunc(maps.Keys(s.links), func(a, b history.Link) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Node, b.Node))
 	})
-	return out
 }

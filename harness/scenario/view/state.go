@@ -114,8 +114,8 @@ func (s *State) Apply(e history.Event) (changed bool) {
 	return false
 }
 
-// nodes that should report, in the order of the last Expected event; none while KMS is not active.
-func (s *State) nodes() []string {
+// Nodes are the names of the nodes that should report, in the order of the last Expected event; none while KMS is not active.
+func (s *State) Nodes() []string {
 	names := []string{}
 	for _, n := range s.activeNodes() {
 		names = append(names, n.Name)
@@ -123,7 +123,8 @@ func (s *State) nodes() []string {
 	return names
 }
 
-func (s *State) plugins() []Plugin {
+// Plugins are the instances that should be reported.
+func (s *State) Plugins() []Plugin {
 	plugins := []Plugin{}
 	for _, n := range s.activeNodes() {
 		for _, k := range n.KeyIDs {
@@ -180,9 +181,3 @@ func (s *State) operators() Rollup {
 func isResource(resource, plural string) bool {
 	return plural != "" && (resource == plural || strings.HasPrefix(resource, plural+"."))
 }
-
-// Nodes are the names of the nodes that should report.
-func (s *State) Nodes() []string { return s.nodes() }
-
-// Plugins are the instances that should be reported.
-func (s *State) Plugins() []Plugin { return s.plugins() }
