@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // Line is a result on one line, for progress.
@@ -32,7 +34,7 @@ func (r *Report) Print(w io.Writer) {
 	if lacking := r.With(NotSupported); len(lacking) > 0 {
 		fmt.Fprintln(w)
 		for _, g := range byReason(lacking) {
-			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, count(len(g.ids), "check"))
+			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, text.Count(len(g.ids), "check"))
 		}
 	}
 	fmt.Fprintln(w)
@@ -42,13 +44,6 @@ func (r *Report) Print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Verdict(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked)
 	}
 	_ = t.Flush() // to w, whose errors a terminal does not have
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // Line is a part of what a failed result says of itself.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -133,6 +134,14 @@ type Action struct {
 	Params map[string]any `json:"params,omitempty"`
 	State  string         `json:"state"` // began, done, failed
 	Error  string         `json:"error,omitempty"`
+}
+
+// Param is a parameter of the action as text, empty if it has none.
+func (a Action) Param(name string) string {
+	if x, ok := a.Params[name]; ok {
+		return fmt.Sprint(x)
+	}
+	return ""
 }
 
 // States of an Action.

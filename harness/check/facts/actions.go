@@ -40,14 +40,6 @@ func (v *Facts) readActions() {
 	}
 }
 
-// Param is a parameter of the action as text, empty if it has none.
-func (a Action) Param(name string) string {
-	if x, ok := a.Params[name]; ok {
-		return fmt.Sprint(x)
-	}
-	return ""
-}
-
 // targets are the words of an action's target.
 func (a Action) targets() []string {
 	return strings.FieldsFunc(a.Target, func(r rune) bool { return r == ' ' || r == ',' || r == ';' })

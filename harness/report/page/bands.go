@@ -101,11 +101,11 @@ func lasts(a history.Action) bool {
 	case "inject", "stop", "kill", "pause", "silence":
 		return true
 	case "link":
-		return param(a, "mode") != "restore"
+		return a.Param("mode") != "restore"
 	case "kms":
-		return slices.Contains([]string{"disable", "deny", "cut", "delete", "expire", "revoke"}, param(a, "op"))
+		return slices.Contains([]string{"disable", "deny", "cut", "delete", "expire", "revoke"}, a.Param("op"))
 	case "encryption":
-		return param(a, "type") == "identity"
+		return a.Param("type") == "identity"
 	}
 	return false
 }
@@ -114,8 +114,8 @@ func lasts(a history.Action) bool {
 func undoes(a, earlier history.Action) bool {
 	switch earlier.Verb {
 	case "inject":
-		fault := param(a, "fault")
-		return a.Verb == "release" && covers(a.Target, earlier.Target) && (fault == "" || fault == param(earlier, "fault"))
+		fault := a.Param("fault")
+		return a.Verb == "release" && covers(a.Target, earlier.Target) && (fault == "" || fault == earlier.Param("fault"))
 	case "stop", "kill":
 		return (a.Verb == "start" || a.Verb == "restart") && covers(a.Target, earlier.Target)
 	case "pause", "silence":
@@ -123,7 +123,7 @@ func undoes(a, earlier history.Action) bool {
 	case "link":
 		return a.Verb == "link" && covers(a.Target, earlier.Target)
 	case "kms":
-		return a.Verb == "kms" && slices.Contains([]string{"enable", "allow", "restore", "renew"}, param(a, "op"))
+		return a.Verb == "kms" && slices.Contains([]string{"enable", "allow", "restore", "renew"}, a.Param("op"))
 	}
 	return a.Verb == earlier.Verb
 }
@@ -133,13 +133,6 @@ func covers(wide, narrow string) bool {
 	wide = strings.TrimSuffix(strings.TrimSuffix(wide, "/*"), " all")
 	rest, ok := strings.CutPrefix(narrow, wide)
 	return ok && (rest == "" || strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, " "))
-}
-
-func param(a history.Action, name string) string {
-	if x, ok := a.Params[name]; ok {
-		return fmt.Sprint(x)
-	}
-	return ""
 }
 
 // actionText is an action on one line, its parameters by name.
