@@ -27,17 +27,6 @@ const (
 	Cluster Family = "cluster"
 )
 
-func Families() []Family { return []Family{Reporter, Aggregator, Plugin, Operator, Cluster} }
-
-// Beyond are the invariants that no mutant can break, and why.
-func Beyond() map[string]string {
-	return map[string]string{
-		"NO-EXIT":          "a simulated program does not end by itself; ends-at-once does on a real control plane",
-		"NO-FORGED-EXCUSE": "it is about events of the harness's own recorders, which no subject can write any more; known-bad histories have forged ones",
-		"NOTHING-RAN":      "it is about the harness. A subject that does nothing at all still leaves the actions and expectations of the scenario in the history",
-	}
-}
-
 type Mutant struct {
 	Name   string
 	Family Family

@@ -40,7 +40,7 @@ func TestList(t *testing.T) {
 			t.Errorf("%s: %v", m.Name, lacks)
 		}
 	}
-	for _, f := range mutants.Families() {
+	for _, f := range []mutants.Family{mutants.Reporter, mutants.Aggregator, mutants.Plugin, mutants.Operator, mutants.Cluster} {
 		if families[f] == 0 {
 			t.Errorf("no mutant of the family %s", f)
 		}
@@ -121,7 +121,7 @@ func TestEveryInvariantCanFail(t *testing.T) {
 		}
 	}
 	for _, i := range check.Invariants() {
-		why, unreachable := mutants.Beyond()[i.ID]
+		why, unreachable := beyond()[i.ID]
 		if unreachable == (by[i.ID] > 0) {
 			t.Errorf("%s: %d mutants are caught by it; beyond their reach: %q", i.ID, by[i.ID], why)
 		}
@@ -175,5 +175,14 @@ func TestStatementsOfInvariants(t *testing.T) {
 				t.Errorf("%s: expected a mutant of this name, and a scenario that covers %s", name, id)
 			}
 		}
+	}
+}
+
+// beyond are the invariants that no mutant can break, and why.
+func beyond() map[string]string {
+	return map[string]string{
+		"NO-EXIT":          "a simulated program does not end by itself; ends-at-once does on a real control plane",
+		"NO-FORGED-EXCUSE": "it is about events of the harness's own recorders, which no subject can write any more; known-bad histories have forged ones",
+		"NOTHING-RAN":      "it is about the harness. A subject that does nothing at all still leaves the actions and expectations of the scenario in the history",
 	}
 }
