@@ -15,12 +15,6 @@ const (
 	HealthResource = "encryptionhealths"
 )
 
-// HealthSpec is what reporters should run with.
-type HealthSpec struct {
-	// KeyIDs of the plugins, the write key first; empty: any.
-	KeyIDs []string `json:"keyIDs,omitempty"`
-}
-
 // HealthStatus is the state of the streams of reporters.
 type HealthStatus struct {
 	// ObservedGeneration is the generation of the spec that the lists below were made for.

@@ -54,8 +54,8 @@ type frames struct {
 	next   uint32 // the next stream
 }
 
-// dialFrames opens an HTTP/2 connection. The settings are those of the client.
-func dialFrames(ctx context.Context, p *Plugin, settings ...http2.Setting) (*frames, error) {
+// dialFrames opens an HTTP/2 connection.
+func dialFrames(ctx context.Context, p *Plugin) (*frames, error) {
 	w, err := dialWire(ctx, p)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func dialFrames(ctx context.Context, p *Plugin, settings ...http2.Setting) (*fra
 	if _, err := io.WriteString(w, http2.ClientPreface); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the HTTP/2 preface: %w", err), w.Close())
 	}
-	if err := f.framer.WriteSettings(settings...); err != nil {
+	if err := f.framer.WriteSettings(); err != nil {
 		return nil, errors.Join(fmt.Errorf("write the HTTP/2 settings: %w", err), w.Close())
 	}
 	return f, nil

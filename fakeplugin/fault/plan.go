@@ -44,7 +44,7 @@ type Reset struct {
 }
 
 // Crash takes the plugin down in mid-call.
-type Crash struct{ ID string }
+type Crash struct{}
 
 // Error is a gRPC status.
 type Error struct {

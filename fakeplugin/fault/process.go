@@ -28,7 +28,7 @@ func processes() []Definition {
 					s.Miss() // it is down already: this call came in by a connection that is about to close
 					return
 				}
-				s.Plan.Crash = &Crash{ID: s.ID}
+				s.Plan.Crash = &Crash{}
 			},
 			socket: func(a Active, s *Socket) {
 				if a.Fault.text("on") == "call" && a.Hits == 0 {

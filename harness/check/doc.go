@@ -23,7 +23,6 @@ import (
 type (
 	Facts     = facts.Facts
 	Invariant = invariants.Invariant
-	Rule      = invariants.Rule
 	Finding   = invariants.Finding
 	Violation = invariants.Violation
 	Measure   = invariants.Measure
@@ -33,7 +32,6 @@ type (
 const (
 	NoneTimed = invariants.NoneTimed
 	SomeTimed = invariants.SomeTimed
-	AllTimed  = invariants.AllTimed
 
 	NoExitID   = invariants.NoExitID
 	AcceptedID = invariants.AcceptedID
@@ -44,8 +42,3 @@ func Invariants() []Invariant { return invariants.All() }
 
 // Code names what was violated: the invariant, and the rule if it has one.
 func Code(id, rule string) string { return invariants.Code(id, rule) }
-
-// FaultKind names the kind of fault that an action is, from what the history says of it; empty for an action that is none.
-func FaultKind(verb, target string, params map[string]any) string {
-	return facts.FaultKind(verb, target, params)
-}

@@ -34,7 +34,7 @@ func TestFaultKind(t *testing.T) {
 		{"condition", "", map[string]any{"type": "X", "delete": true}, ""},
 		{"data", "", map[string]any{"op": "write"}, ""},
 	} {
-		if got := FaultKind(c.verb, c.target, c.params); got != c.want {
+		if got := facts.FaultKind(c.verb, c.target, c.params); got != c.want {
 			t.Errorf("%s %s %v is %q, expected %q", c.verb, c.target, c.params, got, c.want)
 		}
 	}

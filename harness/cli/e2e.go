@@ -61,7 +61,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.collect(); err != nil {
+	if err := f.checkArtifacts(); err != nil {
 		return err
 	}
 	all, err := scenarios.Load()

@@ -60,7 +60,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if f.untilFailure && f.repeat > 1 {
 		return usage("--until-failure and --repeat %d: expected one of them", f.repeat)
 	}
-	if _, err := f.collect(); err != nil {
+	if err := f.checkArtifacts(); err != nil {
 		return err
 	}
 	scenarios, err := load(paths)

@@ -110,8 +110,3 @@ func (a Authority) Kubeconfig(user string, groups []string, server string) ([]by
 	}
 	return text, nil
 }
-
-// AdminKubeconfig is Kubeconfig for a user who may do everything.
-func (a Authority) AdminKubeconfig(server string) ([]byte, error) {
-	return a.Kubeconfig(adminUser, []string{adminGroup}, server)
-}

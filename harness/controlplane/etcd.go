@@ -78,14 +78,6 @@ func (e *Etcd) Start(ctx context.Context) error {
 	})
 }
 
-// Restart stops etcd and starts it again with its data.
-func (e *Etcd) Restart(ctx context.Context) error {
-	if err := e.Stop(ctx); err != nil {
-		return err
-	}
-	return e.Start(ctx)
-}
-
 // args make etcd fast instead of safe: its data need to survive a killed process, not a power failure, and the only
 // member need not wait long before it elects itself. A heartbeat of 10 ms would cost 2 % of a processor for as long as etcd runs.
 func (e *Etcd) args() []string {

@@ -158,7 +158,7 @@ func testKill(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Clients
 	if err := create(t, admin, "killed", time.Second); err == nil {
 		t.Error("a write to a killed API server succeeded")
 	}
-	must(t, s.Restart(t.Context(), controlplane.Ready))
+	must(t, errors.Join(s.Stop(t.Context()), s.Start(t.Context(), controlplane.Ready)))
 	if s.Addr() != addr {
 		t.Errorf("moved from %s to %s", addr, s.Addr())
 	}

@@ -98,14 +98,6 @@ func (s *server) WaitReady(ctx context.Context, until Readiness) error {
 	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error { return s.cp.probe.ask(ctx, s.URL()+string(until)) })
 }
 
-// Restart stops the API server, or takes it as dead if it is, and starts it again.
-func (s *server) Restart(ctx context.Context, until Readiness) error {
-	if err := s.Stop(ctx); err != nil {
-		return err
-	}
-	return s.Start(ctx, until)
-}
-
 // args are the flags of every API server.
 func (s *server) args() []string {
 	return []string{

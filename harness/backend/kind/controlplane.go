@@ -73,8 +73,7 @@ type controlPlane struct {
 	accountKey []byte
 	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
 	connectivity string
-	podShape     // of the current scenario
-	began        time.Time
+	podShape            // of the current scenario
 	kindSaid     string // output of the command with which kind failed
 
 	kms         *live.RemoteKMS
@@ -96,7 +95,7 @@ var _ live.ControlPlane = (*controlPlane)(nil)
 // newControlPlane is a plane of which nothing has been made yet.
 func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
-	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, began: time.Now(), archives: b.archives,
+	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, archives: b.archives,
 		shape: b.shape, installed: map[string]bool{}}
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
 		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}

@@ -180,9 +180,7 @@ type Place struct {
 	Aggregators   []string
 	// MetricsAddress is what the program is told to serve on, MetricsURL where the harness finds it; empty: nowhere.
 	MetricsAddress, MetricsURL string
-	// Command is the default command template there.
-	Command string
-	// LogFile is where the output of the program is on this machine; empty: in that of its Command.
+	// LogFile is where the output of the program is on this machine; empty: in that of its command.
 	LogFile string
 	// PodImage is the image of pods that the program creates, for a whole operator; empty: nothing runs them.
 	PodImage string

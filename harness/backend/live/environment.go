@@ -277,12 +277,6 @@ const (
 	tailEvery = 25 * time.Millisecond
 )
 
-// Leases of competing aggregators: client-go's usual proportions, as short as whole seconds allow.
-const (
-	leaseDuration = 2 * time.Second
-	renewDeadline = 1500 * time.Millisecond
-	leaseRetry    = 250 * time.Millisecond
-	// Takeover is what an aggregator may need until it is in charge: the lease of its predecessor, a dial into a dead
-	// API server (1 s in the load balancer) and the first lists.
-	Takeover = leaseDuration + 3*time.Second
-)
+// Takeover is what an aggregator may need until it is in charge: the lease of its predecessor (2 s), a dial into a dead
+// API server (1 s in the load balancer) and the first lists.
+const Takeover = 5 * time.Second

@@ -48,11 +48,6 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 	return append(objects, more...), nil
 }
 
-// Manifests are all manifests for an operator, in the order in which they can be created.
-func (t Traits) Manifests(operator, variant string) ([]*unstructured.Unstructured, error) {
-	return manifestsOf(t.manifests(operator), variant)
-}
-
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
 // them, that it was prepared for. None are missing for one of those.
 func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {

@@ -140,7 +140,7 @@ func (s *Server) get(q *Request) (any, error) {
 	v, err := s.Cluster.store.Get(q.Key())
 	s.Cluster.mu.Unlock()
 	if err == nil {
-		_, err = s.decrypt(q.HTTP.Context(), v.Key)
+		err = s.decrypt(q.HTTP.Context(), v.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Server) list(q *Request) (any, error) {
 	}
 	var items [][]byte
 	for _, v := range all {
-		if _, err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+		if err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return nil, err
 		}
 		shown, err := s.Cluster.shown(v, q.partial)

@@ -43,7 +43,7 @@ func (s *Server) mayWrite(q *Request) error {
 	if t == nil {
 		return nil
 	}
-	if _, err := s.decrypt(q.HTTP.Context(), q.Key()); err != nil {
+	if err := s.decrypt(q.HTTP.Context(), q.Key()); err != nil {
 		return err
 	}
 	if q.Verb == "delete" {
@@ -55,17 +55,17 @@ func (s *Server) mayWrite(q *Request) error {
 	return nil
 }
 
-// decrypt reads what etcd has as kube-apiserver does, and reports whether it must be written anew.
-func (s *Server) decrypt(ctx context.Context, k store.Key) (stale bool, err error) {
+// decrypt reads what etcd has as kube-apiserver does.
+func (s *Server) decrypt(ctx context.Context, k store.Key) error {
 	t := s.transformer(k.Resource)
 	data := s.Cluster.Stored(k)
 	if t == nil || data == nil {
-		return false, nil
+		return nil
 	}
-	if _, stale, err = t.TransformFromStorage(ctx, data, value.DefaultContext(s.etcdKey(k))); err != nil {
-		return false, apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.etcdKey(k), err))
+	if _, _, err := t.TransformFromStorage(ctx, data, value.DefaultContext(s.etcdKey(k))); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.etcdKey(k), err))
 	}
-	return stale, nil
+	return nil
 }
 
 // encrypt keeps the bytes of a version. What did not change is written again only if it is stale. The cluster is locked: no transformer calls a

@@ -39,7 +39,7 @@ func (s *Store) add(now time.Time, t *Type, k Key, c candidate) (*Version, error
 }
 
 // change makes a candidate the next version of an object, if it is allowed and differs from it.
-func (s *Store) change(now time.Time, t *Type, live *record, c candidate, subresource string) (*Version, error) {
+func (s *Store) change(t *Type, live *record, c candidate, subresource string) (*Version, error) {
 	if err := checkVersion(t, live.Version, c); err != nil {
 		return nil, err
 	}

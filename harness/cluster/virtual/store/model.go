@@ -15,7 +15,7 @@ func (s *Store) applyModel(now time.Time, t *Type, live *record, patch *unstruct
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.change(now, t, live, c, o.Subresource)
+	v, err := s.change(t, live, c, o.Subresource)
 	if err == nil {
 		live.remember(applierID(t, o), patch)
 	}

@@ -52,7 +52,7 @@ func (s *Store) Apply(now time.Time, r schema.GroupVersionResource, patch *unstr
 	if err != nil {
 		return nil, err
 	}
-	return s.change(now, t, live, c, o.Subresource)
+	return s.change(t, live, c, o.Subresource)
 }
 
 func (s *Store) applyNew(now time.Time, t *Type, k Key, in *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
@@ -168,10 +168,10 @@ func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Un
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.change(now, t, live, c, o.Subresource)
+	v, err := s.change(t, live, c, o.Subresource)
 	if isTooLarge(err) {
 		c.owners = nil
-		return s.change(now, t, live, c, o.Subresource)
+		return s.change(t, live, c, o.Subresource)
 	}
 	return v, err
 }
