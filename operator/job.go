@@ -64,11 +64,11 @@ func (j *job[R]) end(serial int, result R) {
 func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 	same := func(m core.Migration) bool { return m.Attempt == a }
 	o.migration.start(ctx, o, core.Migration{Attempt: a}, same, func(ctx context.Context) core.Migration {
-		if err := o.rewrite(ctx, a.Key); err != nil {
+		err := o.rewrite(ctx, a.Key)
+		if err != nil {
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
-			return core.Migration{Attempt: a, Failed: err.Error()}
 		}
-		return core.Migration{Attempt: a, Done: true}
+		return core.Migration{Attempt: a, Done: err == nil}
 	})
 }
 

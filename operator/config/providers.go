@@ -10,9 +10,6 @@ type Provider struct {
 	// Name is the type in the API, Section the field beside it.
 	Name, Section string
 	Fields        []Field
-	// Static says that the provider's key_id stays when the KMS rotates its key material, so that only a change of the configuration
-	// leads to a re-encryption.
-	Static bool
 }
 
 type Field struct {
@@ -44,7 +41,7 @@ func Providers() []Provider {
 			{Path: "authentication.type", Required: true, Valid: oneOf("AppRole")},
 			{Path: "authentication.appRole.secret.name", Required: true, Refers: "Secret", Valid: objectName},
 		}},
-		{Name: "AWS", Section: "aws", Static: true, Fields: []Field{
+		{Name: "AWS", Section: "aws", Fields: []Field{
 			{Path: imageSetting, Valid: digestImage},
 			{Path: "keyARN", Required: true, Key: true, Valid: matches(awsARN, "arn:PARTITION:kms:REGION:ACCOUNT:key/ID")},
 			{Path: "region", Required: true, Valid: matches(region, "a region such as us-east-1")},

@@ -110,12 +110,10 @@ type Attempt struct {
 	Since time.Time
 }
 
-// Migration rewrites every object.
+// Migration rewrites every object. One that ended without being done is begun again.
 type Migration struct {
 	Attempt Attempt
 	Done    bool
-	// Failed says why it ended before its end; it is begun again.
-	Failed string
 }
 
 // names are the expected nodes, sorted.
