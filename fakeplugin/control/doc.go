@@ -29,7 +29,6 @@ type Instance interface {
 type Keys interface {
 	Rotate(ctx context.Context, reuse int) (keyring.KEK, error)
 	Notice(ctx context.Context) error
-	NoticeLag() time.Duration
 	SetNoticeLag(time.Duration) error
 	KEKs() KeysAnswer
 }
