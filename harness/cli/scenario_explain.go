@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
 	"github.com/kmsharness/kmsharness/internal/text"
@@ -28,7 +28,7 @@ func newScenarioExplainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			timing := local.Timing()
+			timing := live.Timing()
 			if production {
 				timing = contract.DefaultTiming()
 			}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
@@ -203,8 +203,8 @@ func simulator(ssa string, t contract.Timing) backend.Backend {
 func (f *simulateFlags) timing() (contract.Timing, error) {
 	t := contract.DefaultTiming()
 	switch {
-	case f.interval == 0 && f.hours == 0, f.interval == local.Timing().Interval:
-		return local.Timing(), nil
+	case f.interval == 0 && f.hours == 0, f.interval == live.Timing().Interval:
+		return live.Timing(), nil
 	case f.interval == 0:
 		return t, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -52,7 +52,7 @@ func (p Plan) flags() (out string) {
 
 func (p Plan) withDefaults() Plan {
 	if p.Timing == (contract.Timing{}) {
-		p.Timing = local.Timing()
+		p.Timing = live.Timing()
 	}
 	return p
 }

@@ -294,7 +294,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 				Spec: corev1.PodSpec{
 					// Control-plane nodes, and no others that are marked: a drained one must not get the pod back.
 					Tolerations:                   []corev1.Toleration{{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.TolerationOpExists}},
-					Affinity:                      preferring(nodeName(1)),
+					Affinity:                      preferring("cp-1"),
 					Volumes:                       volumes,
 					AutomountServiceAccountToken:  ptr.To(false),
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),

@@ -59,7 +59,7 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
-	boot := &booting{names: nodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
+	boot := &booting{names: live.NodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
 		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
 	boot.p = newControlPlane(boot.bootSpec)
 	p := boot.p

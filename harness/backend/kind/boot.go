@@ -41,7 +41,7 @@ type booting struct {
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
 func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	spec.progress = timed(time.Now(), spec.progress)
-	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: nodeNames(spec.shape.nodes)}
+	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	for _, step := range []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes} {

@@ -36,7 +36,7 @@ func explain(ctx context.Context, p *controlPlane, failed error, dir string) str
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
 func bootLogs(p *controlPlane) []live.LogDir {
 	all := p.layout.sharedLogs()
-	for _, name := range nodeNames(p.shape.nodes) {
+	for _, name := range live.NodeNames(p.shape.nodes) {
 		prefixes := map[string]string{"": name + "-"}
 		for _, f := range p.fleets {
 			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"

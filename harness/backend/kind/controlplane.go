@@ -113,7 +113,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 
 // Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
+	return live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.streams}
 }
 
@@ -210,7 +210,7 @@ func (p *controlPlane) Close(ctx context.Context) error {
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	plan, err := pool.PlanRepair(nodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(live.NodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -162,18 +161,6 @@ func containerName(unit string) string {
 		return "vault-kms-" + unit
 	}
 	return unit
-}
-
-// nodeName is the i-th node's, from 1.
-func nodeName(i int) string { return "cp-" + strconv.Itoa(i) }
-
-// nodeNames are those of a plane of n nodes.
-func nodeNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = nodeName(i + 1)
-	}
-	return names
 }
 
 // contained returns an error if the image of a program of this project does not have another one.

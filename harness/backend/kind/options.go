@@ -3,7 +3,6 @@ package kind
 import (
 	"time"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
@@ -20,17 +19,6 @@ type Options struct {
 	OperatorImage, OperatorArgs string
 	// NodeImage of the clusters; empty: see harness/backend/kind/image.
 	NodeImage string
-}
-
-// timing of every scenario is that of the local backend: what is slower here, starting API servers, is in no bound.
-func timing() contract.Timing {
-	return contract.Timing{
-		Interval:          time.Second,
-		Jitter:            100 * time.Millisecond,
-		ProbeTimeout:      900 * time.Millisecond,
-		WriteTimeout:      time.Second,
-		AggregatorLatency: time.Second,
-	}
 }
 
 const (

@@ -161,7 +161,7 @@ func TestPrivilegesOfAReporter(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	node := cluster.controlPlane.container(nodeName(1))
+	node := cluster.controlPlane.container("cp-1")
 	// sockets lists those that a process sees, in its own mount namespace.
 	sockets := func(program string) []string {
 		t.Helper()
@@ -208,7 +208,7 @@ func TestPrivilegesOfAReporter(t *testing.T) {
 	if got := served(); got != want {
 		t.Errorf("folder and socket of the plugin: %s, expected %s", got, want)
 	}
-	open := &scenario.Inject{Plugin: scenario.Selector{Node: nodeName(1)}, Fault: "socket-permissions", Params: map[string]any{"mode": "0666"}}
+	open := &scenario.Inject{Plugin: scenario.Selector{Node: "cp-1"}, Fault: "socket-permissions", Params: map[string]any{"mode": "0666"}}
 	if err := cluster.Environment().Do(ctx, open); err != nil {
 		t.Fatal(err)
 	}

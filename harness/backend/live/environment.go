@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
@@ -280,3 +281,15 @@ const (
 // Takeover is what an aggregator may need until it is in charge: the lease of its predecessor (2 s), a dial into a dead
 // API server (1 s in the load balancer) and the first lists.
 const Takeover = 5 * time.Second
+
+// Timing is that of every scenario in real time: the least that leaves room for scheduling noise, and keeps R and W well
+// apart from I.
+func Timing() contract.Timing {
+	return contract.Timing{
+		Interval:          time.Second,
+		Jitter:            100 * time.Millisecond,
+		ProbeTimeout:      900 * time.Millisecond,
+		WriteTimeout:      time.Second,
+		AggregatorLatency: time.Second,
+	}
+}

@@ -32,15 +32,39 @@ func dialer(p interface{ Traits() Traits }, network string) grpc.DialOption {
 	})
 }
 
+// Listener passes changes of processes on.
+type Listener struct {
+	mu sync.Mutex
+	to func(at time.Time, payload any)
+}
+
+// Listen has changes passed on to f; nil ends it.
+func (l *Listener) Listen(f func(at time.Time, payload any)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.to = f
+}
+
+// Record passes a change on.
+func (l *Listener) Record(at time.Time, p history.Process) {
+	l.mu.Lock()
+	to := l.to
+	l.mu.Unlock()
+	if to != nil {
+		to(at, &p)
+	}
+}
+
 // Host runs processes on this machine for a plane, and knows them by what the history calls them.
 type Host struct {
 	Programs   *Programs
 	Supervisor *process.Supervisor
 
-	mu       sync.Mutex
-	names    map[string]history.Process
-	listener func(at time.Time, payload any)
-	firsts   map[string]*sync.Mutex // by folder: see Fronted
+	Listener
+
+	mu     sync.Mutex
+	names  map[string]history.Process
+	firsts map[string]*sync.Mutex // by folder: see Fronted
 }
 
 // NewHost runs processes that end with the harness; runDir marks them.
@@ -103,33 +127,15 @@ func (h *Host) first(dir string) *sync.Mutex {
 func (h *Host) changed(c process.Change) {
 	h.mu.Lock()
 	identity, known := h.names[c.Name]
-	listener := h.listener
 	h.mu.Unlock()
-	if !known || listener == nil {
+	if !known {
 		return
 	}
 	identity.PID, identity.State = c.PID, c.HistoryState()
 	if c.Exit != nil {
 		identity.Detail, identity.Output = c.Exit.String(), c.Output
 	}
-	listener(c.Time, &identity)
-}
-
-// Record passes a change on that the supervisor does not know of.
-func (h *Host) Record(at time.Time, p history.Process) {
-	h.mu.Lock()
-	listener := h.listener
-	h.mu.Unlock()
-	if listener != nil {
-		listener(at, &p)
-	}
-}
-
-// Listen passes changes of processes on; nil ends it.
-func (h *Host) Listen(f func(at time.Time, payload any)) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.listener = f
+	h.Record(c.Time, identity)
 }
 
 // Running are the registered processes that run.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -237,4 +238,13 @@ func (w *NodeStates) resume(node string) []Target {
 	paused := w.paused[k]
 	delete(w.paused, k)
 	return paused
+}
+
+// NodeNames are those of the first n nodes of a control plane.
+func NodeNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("cp-%d", i+1)
+	}
+	return names
 }

@@ -56,7 +56,7 @@ func New(opts Options) (*Backend, error) {
 func (b *Backend) Name() string { return Name }
 
 // Timing implements backend.Backend.
-func (b *Backend) Timing() contract.Timing { return Timing() }
+func (b *Backend) Timing() contract.Timing { return live.Timing() }
 
 // Unsupported implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
 // scenarios that ask for more than this machine can hold, or for an operator that does not exist.

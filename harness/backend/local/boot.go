@@ -41,18 +41,6 @@ func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSv
 // streams reports whether reporters stream to the aggregator.
 func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 
-// nodeNames are those of a plane of n nodes.
-func nodeNames(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = nodeName(i + 1)
-	}
-	return names
-}
-
-// nodeName is the i-th node's, from 1.
-func nodeName(i int) string { return fmt.Sprintf("cp-%d", i) }
-
 // boot starts a plane. On error it gives what was started, which the caller closes.
 func boot(ctx context.Context, on Ground, s Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
 	p = &controlPlane{Ground: on, shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
@@ -109,7 +97,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 // start brings up nodes: plugins first, because an API server that meets a dead plugin takes 10 s longer.
 func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
-	for _, name := range nodeNames(p.shape.nodes) {
+	for _, name := range live.NodeNames(p.shape.nodes) {
 		plugins.Go(func() error {
 			n, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
 			for _, f := range p.fleets {

@@ -147,7 +147,7 @@ func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
 
 // Traits implements Ground.
 func (g *processes) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
+	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
 	if g.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}

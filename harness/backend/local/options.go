@@ -84,18 +84,6 @@ func (o Options) validate() error {
 	return o.CheckPrograms(live.Findable)
 }
 
-// Timing is that of every scenario on this backend: the least that leaves room for scheduling noise, and keeps R and W well
-// apart from I.
-func Timing() contract.Timing {
-	return contract.Timing{
-		Interval:          time.Second,
-		Jitter:            100 * time.Millisecond,
-		ProbeTimeout:      900 * time.Millisecond,
-		WriteTimeout:      time.Second,
-		AggregatorLatency: time.Second,
-	}
-}
-
 const (
 	// Tolerance is what a busy machine with 2 cores may add to any bound: some ten processes share them, and one
 	// API server start (2 s of CPU) beside a running scenario delays everybody else by a few hundred milliseconds.

@@ -58,7 +58,7 @@ func New(o Options) *Backend {
 		o.Programs = Programs()
 	}
 	if o.Timing == (contract.Timing{}) {
-		o.Timing = local.Timing()
+		o.Timing = live.Timing()
 	}
 	if o.SSA == "" {
 		o.SSA = store.Model

@@ -36,12 +36,12 @@ type machine struct {
 	further  []string // arguments of every fake plugin
 	clocks   clocks
 	files    files
+	live.Listener
 
-	mu       sync.Mutex
-	lives    map[string]int // how often programs of a name were started
-	running  []life         // those that have not ended
-	listener func(at time.Time, payload any)
-	address  map[string]netip.Addr // of nodes, where clients know API servers by address
+	mu      sync.Mutex
+	lives   map[string]int        // how often programs of a name were started
+	running []life                // those that have not ended
+	address map[string]netip.Addr // of nodes, where clients know API servers by address
 }
 
 // harnessHost is the machine of the harness itself.
@@ -85,23 +85,6 @@ func (m *machine) Host() host.Host { return m.network.Host(harnessHost) }
 
 // PluginArgs implements live.Machine.
 func (m *machine) PluginArgs() []string { return m.further }
-
-// Listen passes changes of programs on; nil ends it.
-func (m *machine) Listen(f func(at time.Time, payload any)) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.listener = f
-}
-
-// Record passes a change on.
-func (m *machine) Record(at time.Time, p history.Process) {
-	m.mu.Lock()
-	listener := m.listener
-	m.mu.Unlock()
-	if listener != nil {
-		listener(at, &p)
-	}
-}
 
 // life is a run of a unit.
 type life struct {
