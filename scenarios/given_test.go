@@ -17,11 +17,12 @@ func TestGivenEffects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range all {
-		weak := map[scenario.Selector]bool{}
+		weak := map[scenario.Link]bool{} // by their ends
 		for n, step := range s.Steps {
 			if l, ok := step.Action.(*scenario.Link); ok && l.From == history.RoleReporter {
-				if weak[l.Ends()] = l.Mode == history.LinkThrottled || l.Mode == history.LinkLossy || l.Direction == "answers"; !weak[l.Ends()] {
-					delete(weak, l.Ends())
+				link := scenario.Link{From: l.From, To: l.To, Node: l.Node}
+				if weak[link] = l.Mode == history.LinkThrottled || l.Mode == history.LinkLossy || l.Direction == "answers"; !weak[link] {
+					delete(weak, link)
 				}
 			}
 			if x := step.Expect; x != nil && x.Mode == scenario.ModeWithin && len(weak) > 0 && strings.Contains(x.CEL, contract.ReasonReportStale) && x.Given == "" {

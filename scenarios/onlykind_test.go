@@ -59,7 +59,7 @@ func mechanismsOf(a scenario.Action) []string {
 		if a.Mode == history.LinkStale { // not on kind
 			return nil
 		}
-		if !a.Lasts() || a.From == "client" || a.From == "harness" {
+		if !scenario.Lasts(a) || a.From == "client" || a.From == "harness" {
 			return nil // these connections are a proxy's on this machine, as on local
 		}
 		return []string{fmt.Sprintf("link from %s to %s", a.From, a.To), "link mode " + a.Mode}
