@@ -156,7 +156,7 @@ func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 	return nil
 }
 
-// report gives a node's reporter its sockets. What is expected is told first: a reporter that starts reports it, and none that ends does.
+// report gives a node's reporter its sockets. The expected reports are recorded before the reporter ends or starts.
 func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
 	p.mu.Lock()
 	p.of(n.Name).sockets = slices.Clone(ids)

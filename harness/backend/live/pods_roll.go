@@ -32,7 +32,7 @@ type PodRevision struct {
 	Images map[string]string
 	// Change changes files of the pod while it is down.
 	Change func(ctx context.Context) error
-	// Ready is told of every process that answers again.
+	// Ready is called for each process that answers again.
 	Ready func(*Target)
 }
 
