@@ -11,28 +11,26 @@ import (
 // Owners reads from managedFields which managers own a field of each condition ("condition/TYPE") and of each typed
 // report ("report/NODE/KEYID"), sorted. An entry that cannot be read owns nothing.
 func Owners(u *unstructured.Unstructured) map[string][]string {
-	owners := map[string][]string{}
-	for _, entry := range u.GetManagedFields() {
-		if entry.FieldsV1 == nil {
-			continue
-		}
-		for _, item := range items(entry.FieldsV1.GetRawBytes()) {
-			if !slices.Contains(owners[item], entry.Manager) {
-				owners[item] = append(owners[item], entry.Manager)
+	var owners map[string][]string
+	for _, entry := range list(child(u.Object, "metadata")["managedFields"]) {
+		manager, _ := entry["manager"].(string)
+		for _, item := range items(child(entry, "fieldsV1")) {
+			if owners == nil {
+				owners = map[string][]string{}
+			}
+			if !slices.Contains(owners[item], manager) {
+				owners[item] = append(owners[item], manager)
 			}
 		}
 	}
 	for _, managers := range owners {
 		slices.Sort(managers)
 	}
-	if len(owners) == 0 {
-		return nil
-	}
 	return owners
 }
 
-// items are the list items that one fieldsV1 document names.
-func items(fields []byte) []string {
+// items are the list items that the fields of one manager name.
+func items(fields map[string]any) []string {
 	status := child(fields, "f:status")
 	var found []string
 	for _, key := range listKeys(child(status, "f:conditions")) {
@@ -40,7 +38,7 @@ func items(fields []byte) []string {
 			found = append(found, "condition/"+key["type"])
 		}
 	}
-	for _, parent := range []json.RawMessage{status, child(status, "f:oauthAPIServer")} {
+	for _, parent := range []map[string]any{status, child(status, "f:oauthAPIServer")} {
 		for _, key := range listKeys(child(child(parent, "f:encryptionStatus"), "f:healthReports")) {
 			found = append(found, "report/"+key["nodeName"]+"/"+key["keyID"])
 		}
@@ -48,20 +46,25 @@ func items(fields []byte) []string {
 	return found
 }
 
-func child(node json.RawMessage, name string) json.RawMessage {
-	var children map[string]json.RawMessage
-	if json.Unmarshal(node, &children) != nil {
-		return nil
+// list is the objects of a list; nothing is copied, for states are many.
+func list(v any) []map[string]any {
+	items, _ := v.([]any)
+	var out []map[string]any
+	for _, item := range items {
+		if o, ok := item.(map[string]any); ok {
+			out = append(out, o)
+		}
 	}
-	return children[name]
+	return out
+}
+
+func child(node map[string]any, name string) map[string]any {
+	found, _ := node[name].(map[string]any)
+	return found
 }
 
 // listKeys are the k:{…} members of an associative list.
-func listKeys(list json.RawMessage) []map[string]string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(list, &members) != nil {
-		return nil
-	}
+func listKeys(members map[string]any) []map[string]string {
 	var keys []map[string]string
 	for member := range members {
 		text, ok := strings.CutPrefix(member, "k:")

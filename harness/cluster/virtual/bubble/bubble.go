@@ -148,8 +148,8 @@ func prepare(seed uint64) (restore func()) {
 // settings of Go: package math/rand takes a seed, and TLS agrees on keys without a quantum computer in mind, which takes a third of the time.
 const settings = "randseednop=0,tlsmlkem=0,tlssecpmlkem=0"
 
-// garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 25 MB.
-const garbage = 200
+// garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 15 MB, after hours of 30 s intervals 100.
+const garbage = 400
 
 // memory is what a process with a bubble may have, as far as it can be kept to, in bytes: above it is collected more often.
 const memory = 200 << 20

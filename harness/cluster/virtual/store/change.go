@@ -150,7 +150,7 @@ func (s *Store) admit(was, will *Version) error {
 
 // commit makes a version the newest, if it is admitted, and etcd takes it.
 func (s *Store) commit(v *Version, live *record) (*Version, error) {
-	v.managed = new(managed)
+	v.managed = &managed{shared: &s.shared}
 	var was *Version
 	if live != nil {
 		was = live.Version

@@ -31,6 +31,7 @@ type Store struct {
 	compacted int64
 	uids      int64
 	answered  int // applies that the index answered
+	shared    shared
 }
 
 // record is the newest version of an object and what the merger remembers of it.

@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -36,18 +37,45 @@ type Version struct {
 // managed is managedFields as decoded JSON. A version is shown to policies, watches and recorders.
 type managed struct {
 	once   sync.Once
+	shared *shared
 	fields []any
 }
 
 func (v *Version) managedFields() []any {
 	v.managed.once.Do(func() {
-		if fields := v.owners.entries(); len(fields) > 0 {
-			o := &unstructured.Unstructured{Object: map[string]any{}}
-			o.SetManagedFields(fields)
-			v.managed.fields, _, _ = unstructured.NestedSlice(o.Object, "metadata", "managedFields") // it was set
+		for _, e := range v.owners.entries() {
+			v.managed.fields = append(v.managed.fields, v.managed.shared.decoded(e))
 		}
 	})
 	return v.managed.fields
+}
+
+// shared are entries of managedFields, without their times, as decoded JSON. Most writes change nothing but one time.
+type shared struct {
+	mu      sync.Mutex
+	entries map[metav1.ManagedFieldsEntry]map[string]any
+}
+
+// mostShared bounds the entries that are remembered: all are forgotten when there are more.
+const mostShared = 1000
+
+func (s *shared) decoded(e metav1.ManagedFieldsEntry) map[string]any {
+	at := e.Time
+	e.Time = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.entries[e]
+	if out == nil {
+		out, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&e) // managedFields are JSON: the store made or decoded them
+		if s.entries == nil || len(s.entries) == mostShared {
+			s.entries = map[metav1.ManagedFieldsEntry]map[string]any{}
+		}
+		s.entries[e] = out
+	}
+	if at == nil {
+		return out
+	}
+	return with(out, "time", at.ToUnstructured())
 }
 
 // Body is the object as decoded JSON, without metadata.managedFields and metadata.resourceVersion. It is shared by
