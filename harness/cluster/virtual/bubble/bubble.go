@@ -175,34 +175,42 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.from.Read(b)
 }
 
-// Stalled is how long, in real time, a bubble's clock may stand still.
-const Stalled = 30 * time.Second
+// Stalled is how long, in real time in which the process had a processor, a bubble's clock may stand still.
+const Stalled = 25 * time.Second
 
 // ExitStalled is the exit code of a process whose bubble has stalled.
 const ExitStalled = 3
 
-// watch ends the process if beat is not called for as long as limit.
+// looks is how often the clock is looked at before it is said to stand still.
+const looks = 30
+
+// watch ends the process if beat is not called for as long as limit. A look that comes late does not count: then the process itself had no
+// processor, as on a machine where many others compute.
 func watch(limit time.Duration, stderr io.Writer, exit func(int)) (beat, end func()) {
 	var beats atomic.Int64
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		ticker := time.NewTicker(limit / 2)
+		ticker := time.NewTicker(limit / looks)
 		defer ticker.Stop()
-		for last := int64(-1); ; {
+		looked, last, still := time.Now(), int64(-1), 0
+		for still < looks {
 			select {
 			case <-over:
 				return
 			case <-ticker.C:
 			}
-			if now := beats.Load(); now != last {
-				last = now
-				continue
+			late := time.Since(looked) > 2*limit/looks
+			looked = time.Now()
+			switch now := beats.Load(); {
+			case now != last:
+				last, still = now, 0
+			case !late:
+				still++
 			}
-			fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", culprits())
-			exit(ExitStalled)
-			return
 		}
+		fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", culprits())
+		exit(ExitStalled)
 	})
 	return func() { beats.Add(1) }, func() { close(over); watching.Wait() }
 }
