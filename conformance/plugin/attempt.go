@@ -172,7 +172,7 @@ func repeat(p *Plugin, n int, within time.Duration, f func(i int) error) (int, e
 }
 
 // withSealed is a check that begins with a valid ciphertext of a random seed.
-func withSealed(run func(context.Context, *Plugin, Sealed) error) func(context.Context, *Plugin) error {
+func withSealed(run func(context.Context, *Plugin, Sealed) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		s, err := p.Seal(ctx)
 		if err != nil {
@@ -183,7 +183,7 @@ func withSealed(run func(context.Context, *Plugin, Sealed) error) func(context.C
 }
 
 // withStatus is a check that begins with an answer of Status.
-func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error) func(context.Context, *Plugin) error {
+func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		resp, err := p.Status(ctx)
 		if err != nil {
@@ -194,7 +194,7 @@ func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error
 }
 
 // withFrames is a check on an HTTP/2 connection of its own.
-func withFrames(run func(context.Context, *Plugin, *frames) error) func(context.Context, *Plugin) error {
+func withFrames(run func(context.Context, *Plugin, *frames) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		f, err := dialFrames(ctx, p)
 		if err != nil {

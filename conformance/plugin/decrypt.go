@@ -10,9 +10,6 @@ func decryptRepeated(ctx context.Context, p *Plugin, s Sealed) error {
 	return each([]string{"first", "second", "third"}, func(n string) error { return p.Unseal(ctx, s, n+" Decrypt of a ciphertext") })
 }
 
-// DecryptAnyOrder is the id of the check that the order of Decrypts is free.
-const DecryptAnyOrder = "KMS2-DECRYPT-ANY-ORDER"
-
 // orderedSeals is how many ciphertexts are decrypted in reverse.
 const orderedSeals = 100
 

@@ -7,22 +7,63 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
 
-// Ids of checks on which others depend.
+// Limits of kube-apiserver for what Encrypt returns, in bytes (envelope.go).
 const (
-	encryptKeyIDPresentID = "KMS2-ENCRYPT-KEY-ID-PRESENT"
-	encryptKeyIDSizeID    = "KMS2-ENCRYPT-KEY-ID-SIZE"
-	// EncryptKeyIDEqualsStatus is the id of the check that Encrypt and Status return one key_id.
-	EncryptKeyIDEqualsStatus = "KMS2-ENCRYPT-KEY-ID-EQUALS-STATUS"
+	maxCiphertextBytes  = 1024
+	maxAnnotationsBytes = 32 << 10
 )
+
+// encryptHas judges a single answer of Encrypt.
+func encryptHas(expected string, ok func(Sealed) bool) JudgeFunc {
+	return withSealed(func(_ context.Context, _ *Plugin, s Sealed) error {
+		if !ok(s) {
+			return found(fmt.Sprintf("Encrypt of %d bytes", SeedBytes), s.EncryptResponse, expected)
+		}
+		return nil
+	})
+}
+
+func encryptAnswers(ctx context.Context, p *Plugin) error {
+	_, err := p.Seal(ctx)
+	return err
+}
+
+func envelopeRoundTrip(ctx context.Context, p *Plugin) error {
+	for range 3 {
+		if err := p.roundTrip(ctx, "Decrypt with what Encrypt returned"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func envelopeUIDReused(ctx context.Context, p *Plugin) error {
+	uid := p.UID()
+	var all []Sealed
+	for _, what := range []string{"Encrypt with a new uid", "Encrypt of another plaintext with the same uid"} {
+		plaintext := p.Bytes(SeedBytes)
+		resp, err := tryEncrypt(ctx, p, what, &kmsapi.EncryptRequest{Uid: uid, Plaintext: plaintext})
+		if err != nil {
+			return err
+		}
+		if resp != nil {
+			all = append(all, Sealed{plaintext, resp})
+		}
+	}
+	if err := p.unsealAll(ctx, all, "Decrypt of a ciphertext whose uid another request had too"); err != nil {
+		return err
+	}
+	uid = p.UID()
+	return each(all, func(s Sealed) error {
+		return tryAltered(ctx, p, s, "Decrypt of several ciphertexts with the same uid", func(q *kmsapi.DecryptRequest) { q.Uid = uid })
+	})
+}
 
 func encryptKeyIDEqualsStatus(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
 	s, err := p.Seal(ctx)
@@ -109,8 +150,6 @@ func ciphertextSize(ctx context.Context, p *Plugin, s Sealed) error {
 	return nil
 }
 
-const ciphertextHidesID = "KMS2-ENCRYPT-CIPHERTEXT-HIDES"
-
 func ciphertextHides(ctx context.Context, p *Plugin, s Sealed) error {
 	if how := reveals(s.Ciphertext, s.Plaintext); how != "" {
 		return found("Encrypt of 32 bytes", "the ciphertext has a part of the plaintext "+how, "a ciphertext without the plaintext")
@@ -192,8 +231,6 @@ func envelopeSamePlaintext(ctx context.Context, p *Plugin) error {
 	return p.unsealAll(ctx, all, "Decrypt of one of three ciphertexts of the same plaintext")
 }
 
-const envelopeEdgeBytesID = "KMS2-ENCRYPT-EDGE-BYTES"
-
 func envelopeEdgeBytes(ctx context.Context, p *Plugin) error {
 	for _, edge := range []struct {
 		what, begin, end string
@@ -239,25 +276,8 @@ func plaintextEmpty(ctx context.Context, p *Plugin) error {
 }
 
 // tryPlaintexts encrypts and decrypts plaintexts of some sizes, which a plugin may refuse.
-func tryPlaintexts(sizes ...int) func(context.Context, *Plugin) error {
+func tryPlaintexts(sizes ...int) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		return each(sizes, func(size int) error { return mayEncrypt(ctx, p, p.Bytes(size), fmt.Sprintf("%d bytes", size)) })
 	}
-}
-
-// Ids of checks on which those of larger plaintexts depend.
-const (
-	plaintextLargeID   = "KMS2-ENCRYPT-PLAINTEXT-LARGE"
-	plaintextGrowingID = "KMS2-ENCRYPT-PLAINTEXT-GROWING"
-)
-
-func plaintextSizes(id, title, after string, sizes ...int) Check {
-	list := strings.Trim(strings.ReplaceAll(fmt.Sprint(sizes), " ", ", "), "[]")
-	return Check{Check: conformance.Check{
-		ID: id, Profile: conformance.Robustness,
-		Title:       title,
-		Rule:        "Plaintexts of " + list + " bytes are decrypted to the same bytes, or Encrypt refuses them.",
-		Source:      sourceProto + ": EncryptRequest.plaintext has no fixed length",
-		Consequence: "None today: kube-apiserver encrypts 32 bytes. Another client, or a later release, loses what it encrypts.",
-	}, After: []string{after}, Run: tryPlaintexts(sizes...)}
 }

@@ -5,113 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
-
-// ways are the failures of a KMS for which each honesty check exists once.
-var ways = []struct {
-	mode, name string
-	need       conformance.Capability
-}{
-	{ModeFail, "fails", HookBreak},
-	{ModeHang, "hangs", HookModes},
-	{ModeRefuse, "refuses the plugin's credentials", HookModes},
-	{ModeLoseKey, "has lost the key", HookModes},
-}
-
-func honesty() (checks []Check) {
-	for _, w := range ways {
-		checks = append(checks, honestyIn(w.mode, w.name, w.need)...)
-	}
-	return append(checks, []Check{
-		{Check: conformance.Check{
-			ID: "KMS2-HONESTY-NO-FALSE-SUCCESS", Profile: conformance.Extended,
-			Title:       "no ciphertext that cannot be decrypted",
-			Rule:        "What Encrypt returns while the KMS fails can be decrypted after the KMS is restored; otherwise Encrypt is an error.",
-			Source:      sourceProto + ": EncryptResponse.ciphertext; " + sourceKEP,
-			Consequence: "kube-apiserver stores objects that nobody can read again.",
-			Needs:       []conformance.Capability{HookBreak},
-		}, After: []string{RoundTrip, "KMS2-STATUS-HEALTHZ-OK", honestyID(ModeFail, "RECOVERS")}, Waits: true, Run: noFalseSuccess},
-		{Check: conformance.Check{
-			ID: "KMS2-HONESTY-DATA-SURVIVES", Profile: conformance.Extended,
-			Title:       "a failure of the KMS loses no data",
-			Rule:        "What was encrypted before the KMS failed can be decrypted after it is restored.",
-			Source:      sourceProto + ": DecryptRequest; " + sourceKEP,
-			Consequence: "kube-apiserver cannot read what it stored before the failure.",
-			Needs:       []conformance.Capability{HookBreak},
-		}, After: []string{RoundTrip, "KMS2-DECRYPT-AFTER-STATUS", honestyID(ModeFail, "RECOVERS")}, Waits: true, Run: withSealed(dataAfterFailure)},
-		{Check: conformance.Check{
-			ID: "KMS2-HONESTY-SLOW-STATUS-IN-TIME", Profile: conformance.Extended,
-			Title:       "Status answers while the KMS is slow",
-			Rule:        "While each request to the KMS takes longer than the timeout of a call, Status still ends within it.",
-			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s",
-			Consequence: "The health check of kube-apiserver fails with DeadlineExceeded in place of a reason.",
-			Needs:       []conformance.Capability{HookSlow},
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK"}, Waits: true, Run: statusWhileSlow},
-		{Check: conformance.Check{
-			ID: "KMS2-HONESTY-SLOW-RECOVERS", Profile: conformance.Extended,
-			Title:       "recovers from a slow KMS",
-			Rule:        "After a slow KMS is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
-			Source:      sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
-			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
-			Needs:       []conformance.Capability{HookSlow},
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(ModeSlow, func(ctx context.Context, p *Plugin, _ Sealed) {
-			_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
-		})},
-	}...)
-}
-
-// honestyID is the id of a check about one way in which a KMS fails.
-func honestyID(mode, what string) string {
-	return "KMS2-HONESTY-" + strings.ToUpper(mode) + "-" + what
-}
-
-// honestyIn are the checks about one way in which a KMS fails.
-func honestyIn(mode, name string, need conformance.Capability) []Check {
-	needs := []conformance.Capability{need}
-	return []Check{
-		{Check: conformance.Check{
-			ID: honestyID(mode, "VISIBLE"), Profile: conformance.Extended,
-			Title:       "Status shows a KMS that " + name,
-			Rule:        "While the KMS " + name + " and Encrypt or Decrypt fail, Status is an error or its healthz is not \"ok\", within the time of one poll of a healthy plugin.",
-			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
-			Consequence: "kube-apiserver and the health reporters take the plugin for healthy, and the failure shows first in failed reads and writes.",
-			Needs:       needs,
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip}, Waits: true, Run: failureVisible(mode)},
-		{Check: conformance.Check{
-			ID: honestyID(mode, "STATUS-IN-TIME"), Profile: conformance.Extended,
-			Title:       "Status answers while the KMS " + name,
-			Rule:        "While the KMS " + name + ", Status ends within the timeout of a call.",
-			Source:      sourceConfig + ": the timeout of a provider applies to each call, by default 3 s; the health checks of all providers run one after another",
-			Consequence: "The health check of kube-apiserver takes the whole timeout, once for each such provider, and its reason is lost.",
-			Needs:       needs,
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", honestyID(mode, "VISIBLE")}, Waits: true, Run: statusInTime(mode)},
-		{Check: conformance.Check{
-			ID: honestyID(mode, "KEY-ID"), Profile: conformance.Extended,
-			Title:       "key_id stays while the KMS " + name,
-			Rule:        "While the KMS " + name + ", Status returns the key_id of before, or none.",
-			Source:      sourceKEP + ": the key_id must be stable and changes by a rotation only; kubernetes/kubernetes#138950: a changed key_id is acted on whatever healthz is",
-			Consequence: "kube-apiserver takes the key for rotated and tries to encrypt with one that does not exist.",
-			Needs:       needs,
-		}, After: []string{keyIDStable, honestyID(mode, "VISIBLE")}, Waits: true, Run: withStatus(keyIDWhileBroken(mode))},
-		{Check: conformance.Check{
-			ID: honestyID(mode, "RECOVERS"), Profile: conformance.Extended,
-			Title:       "recovers from a KMS that " + name,
-			Rule:        "After a KMS that " + name + " is restored, Status is \"ok\" with the same key_id, and a round trip succeeds, without a restart of the plugin.",
-			Source:      sourceProto + ": StatusResponse.healthz; " + sourceConfig + ": an unhealthy plugin is asked every 10 s until it recovers",
-			Consequence: "kube-apiserver stays unready, and writes fail, until somebody restarts the plugin.",
-			Needs:       needs,
-		}, After: []string{"KMS2-STATUS-HEALTHZ-OK", RoundTrip, keyIDStable}, Waits: true, Run: recovers(mode, func(ctx context.Context, p *Plugin, before Sealed) {
-			p.untilUnhealthy(ctx)
-			_ = p.works(ctx, before) // it may fail, but the plugin must not end
-		})},
-	}
-}
 
 // whileBroken breaks the KMS, runs judge, and restores the KMS in any case. It waits until the plugin is healthy again, so that the next check
 // begins with a healthy one.
@@ -129,7 +26,7 @@ func whileBroken(ctx context.Context, p *Plugin, mode string, judge func(context
 	return err
 }
 
-func failureVisible(mode string) func(context.Context, *Plugin) error {
+func failureVisible(mode string) JudgeFunc {
 	return withSealed(func(ctx context.Context, p *Plugin, before Sealed) error {
 		return whileBroken(ctx, p, mode, func(ctx context.Context) error {
 			if took, ok := p.untilUnhealthy(ctx); ok {
@@ -146,7 +43,7 @@ func failureVisible(mode string) func(context.Context, *Plugin) error {
 	})
 }
 
-func statusInTime(mode string) func(context.Context, *Plugin) error {
+func statusInTime(mode string) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		return whileBroken(ctx, p, mode, func(ctx context.Context) error {
 			p.untilUnhealthy(ctx)
@@ -176,15 +73,20 @@ func keyIDWhileBroken(mode string) func(context.Context, *Plugin, *kmsapi.Status
 }
 
 // recovers breaks the KMS, uses the plugin meanwhile, restores the KMS and judges the plugin then.
-func recovers(mode string, use func(ctx context.Context, p *Plugin, before Sealed)) func(context.Context, *Plugin) error {
+func recovers(mode string) JudgeFunc {
 	return withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
 		before, err := p.keyIDs(ctx)
 		if err != nil {
 			return err
 		}
 		broken := p.Break(ctx, mode)
-		if broken == nil {
-			use(ctx, p, sealed)
+		switch {
+		case broken != nil:
+		case mode == ModeSlow:
+			_, _ = p.Encrypt(ctx, p.Bytes(SeedBytes)) // its deadline passes, or it is answered late
+		default:
+			p.untilUnhealthy(ctx)
+			_ = p.works(ctx, sealed) // it may fail, but the plugin must not end
 		}
 		if err := errors.Join(broken, p.Restore(ctx)); err != nil {
 			return err

@@ -1,192 +1,15 @@
 package plugin
 
 import (
-	"cmp"
+	"bytes"
 	"context"
+	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/conformance"
+	kmsapi "k8s.io/kms/apis/v2"
 )
-
-// Ids of checks on which others of this area depend.
-const (
-	hostileStatusID        = "KMS2-HOSTILE-STATUS"
-	hostileGarbageID       = "KMS2-HOSTILE-GARBAGE"
-	hostileTruncatedID     = "KMS2-HOSTILE-CIPHERTEXT-TRUNCATED"
-	hostileFlippedID       = "KMS2-HOSTILE-CIPHERTEXT-FLIPPED"
-	hostileEmptyID         = "KMS2-HOSTILE-CIPHERTEXT-EMPTY"
-	hostileKeyIDID         = "KMS2-HOSTILE-KEY-ID-UNKNOWN"
-	hostileNoKeyIDID       = "KMS2-HOSTILE-KEY-ID-MISSING"
-	hostileNoAnnotationsID = "KMS2-HOSTILE-ANNOTATIONS-MISSING"
-	hostileAlteredID       = "KMS2-HOSTILE-ANNOTATIONS-ALTERED"
-	hostileUIDID           = "KMS2-HOSTILE-UID-MISSING"
-)
-
-// hostile are the checks of requests that a correct kube-apiserver does not send. A damaged etcd, a restored backup, another client of the socket
-// or a later release may. A plugin may refuse such a request with any status. It must not return a plaintext that was not encrypted, must not
-// leave the call without an answer, and must serve the next one.
-func hostile() []Check {
-	return []Check{
-		{Check: conformance.Check{
-			ID: hostileStatusID, Profile: conformance.Robustness,
-			Title:       "a refusal is a status",
-			Rule:        "A Decrypt that the plugin refuses ends with a gRPC status. The plugin does not break the connection or reset the call.",
-			Source:      sourceGRPC + ": the status of a call is sent in its trailers",
-			Consequence: "kube-apiserver shows a broken connection (Unavailable) in place of the cause, and its other calls on the connection fail too.",
-		}, After: []string{RoundTrip}, Run: withSealed(hostileStatus)},
-		hostileCheck(conformance.Check{
-			ID:          hostileGarbageID,
-			Title:       "random bytes are not decrypted",
-			Rule:        "Decrypt of random bytes with a valid key_id is an error, or returns the plaintext of the annotations.",
-			Source:      sourceDecrypted,
-			Consequence: consequenceWrong,
-		}, hostileGarbage),
-		hostileCheck(conformance.Check{
-			ID:          hostileEmptyID,
-			Title:       "an empty ciphertext is not decrypted",
-			Rule:        "Decrypt of an empty ciphertext is an error, or returns the plaintext of the annotations.",
-			Source:      sourceDecrypted + "; EncryptResponse.ciphertext is not empty",
-			Consequence: "kube-apiserver takes an empty plaintext for its seed. The error does not name the plugin.",
-		}, hostileCiphertextEmpty, hostileGarbageID),
-		hostileCheck(conformance.Check{
-			ID:          hostileTruncatedID,
-			Title:       "a truncated ciphertext is not decrypted",
-			Rule:        "Decrypt of the first bytes of a ciphertext is an error, or returns the plaintext that was encrypted.",
-			Source:      sourceDecrypted,
-			Consequence: consequenceWrong,
-		}, hostileCiphertextTruncated, hostileGarbageID),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-HOSTILE-CIPHERTEXT-EXTENDED",
-			Title:       "bytes after a ciphertext add nothing",
-			Rule:        "Decrypt of a ciphertext with further bytes before or after it is an error, or returns the plaintext that was encrypted.",
-			Source:      sourceDecrypted,
-			Consequence: consequenceWrong,
-		}, hostileCiphertextExtended, hostileGarbageID, hostileTruncatedID),
-		hostileCheck(conformance.Check{
-			ID:          hostileFlippedID,
-			Title:       "a damaged ciphertext is not decrypted",
-			Rule:        "Decrypt of a ciphertext with one inverted bit is an error, or returns the plaintext that was encrypted.",
-			Source:      sourceDecrypted,
-			Consequence: consequenceWrong,
-		}, hostileCiphertextFlipped, hostileGarbageID),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-HOSTILE-CIPHERTEXT-SPLICED",
-			Title:       "mixed ciphertexts are not decrypted",
-			Rule:        "Decrypt of the begin of one ciphertext and the end of another is an error, or returns one of the plaintexts that were encrypted.",
-			Source:      sourceDecrypted,
-			Consequence: consequenceWrong,
-		}, hostileCiphertextSpliced, hostileGarbageID, hostileTruncatedID, hostileFlippedID),
-		hostileKeyID(hostileKeyIDID, "an unknown key_id decrypts nothing wrong", "a key_id that the plugin never returned", unknownKeyIDs),
-		hostileKeyID(hostileNoKeyIDID, "an empty key_id decrypts nothing wrong", "an empty key_id",
-			func(*Plugin, string) []string { return []string{""} }, hostileKeyIDID),
-		hostileKeyID("KMS2-HOSTILE-KEY-ID-HUGE", "a huge key_id is refused", "a key_id of 1025 bytes or 2 MiB",
-			func(*Plugin, string) []string { return []string{strings.Repeat("k", 1025), strings.Repeat("k", 2<<20)} }, hostileKeyIDID),
-		hostileAnnotations(hostileNoAnnotationsID, "missing annotations decrypt nothing wrong", "annotations that are missing or empty", annotationsMissing),
-		hostileAnnotations(hostileAlteredID, "altered annotations decrypt nothing wrong", "annotations with another value", annotationsAltered),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-HOSTILE-ANNOTATIONS-SWAPPED",
-			Title:       "annotations of another ciphertext",
-			Rule:        "Decrypt of one ciphertext with the annotations of another is an error, or returns one of the plaintexts that were encrypted.",
-			Source:      sourceDecrypted + "; DecryptRequest.annotations are those of the encryption",
-			Consequence: consequenceWrong,
-		}, annotationsSwapped, hostileAlteredID),
-		hostileAnnotations("KMS2-HOSTILE-ANNOTATIONS-EXTRA", "further annotations decrypt nothing wrong", "further annotations, or with one of 1 MiB,", annotationsExtra),
-		hostileUID(hostileUIDID, "a missing uid does no harm", "without a uid", nil, ""),
-		hostileUID("KMS2-HOSTILE-UID-MALFORMED", "a malformed uid does no harm", "with a uid that is no UUID, has control characters or 1 MiB", []string{hostileUIDID},
-			"not a uuid", "00000000-0000-0000-0000-00000000000g", "line 1\nline 2\r\n\x00\x1b[31m", "../../../../etc/passwd", "%s%n%d{}${x}", strings.Repeat("u", 1<<20)),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-HOSTILE-PLAINTEXT-HUGE",
-			Title:       "a huge plaintext is kept or refused",
-			Rule:        "A plaintext of 1 MiB, or of almost 4 MiB, is decrypted to the same bytes, or Encrypt refuses it.",
-			Source:      sourceProto + ": EncryptRequest.plaintext has no fixed length",
-			Consequence: consequenceEnds,
-		}, hostilePlaintextHuge, plaintextGrowingID),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-HOSTILE-MESSAGE-OVERSIZED",
-			Title:       "a message over gRPC's limit ends nothing",
-			Rule:        "After an Encrypt of 5 MiB, which is more than gRPC servers accept by default, the plugin serves the next call.",
-			Source:      "grpc.io/docs: a message over the limit is refused with RESOURCE_EXHAUSTED; " + sourceProto + ": EncryptRequest.plaintext has no fixed length",
-			Consequence: consequenceEnds,
-		}, hostileMessageOversized),
-		hostileCheck(conformance.Check{
-			ID: "KMS2-PROTO-UNKNOWN-FIELDS", Profile: conformance.Extended,
-			Title:       "unknown fields are ignored",
-			Rule:        "Encrypt and Decrypt with fields that the API does not have are served as without them.",
-			Source:      "protobuf.dev/programming-guides/proto3, section Unknown Fields: a parser accepts fields that it does not know",
-			Consequence: "A later kube-apiserver that sends a new field cannot use the plugin.",
-		}, protoUnknownFields),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-FIELD-ORDER",
-			Title:       "fields may come in any order",
-			Rule:        "Decrypt with fields and annotations in descending order is served.",
-			Source:      sourceProtobuf + ", section Field Order: a parser accepts fields in any order; the entries of a map have no order",
-			Consequence: "A kube-apiserver with another protobuf library, or another release of it, cannot read its data.",
-		}, protoFieldOrder),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-DUPLICATED",
-			Title:       "the last of two equal fields counts",
-			Rule:        "Encrypt with two plaintexts encrypts the last one, or refuses the request. Decrypt with two ciphertexts does the same.",
-			Source:      sourceProtobuf + ", section Last One Wins",
-			Consequence: "The plugin encrypts something else than what a kube-apiserver with another protobuf library sends.",
-		}, protoDuplicated),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-TRUNCATED",
-			Title:       "a truncated message is refused",
-			Rule:        "A message that ends within a field, or whose field claims 2 GiB, is refused and not served in part.",
-			Source:      sourceProtobuf + ", section Length-Delimited Records",
-			Consequence: "The plugin encrypts or decrypts something else than what was sent.",
-		}, protoTruncated),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-WRONG-TYPES",
-			Title:       "fields of wrong types end nothing",
-			Rule:        "A message whose fields have other wire types than those of the API is answered or refused.",
-			Source:      sourceProtobuf + ", section Message Structure; " + sourceGRPC,
-			Consequence: consequenceEnds,
-		}, protoWrongTypes, hostileUIDID, hostileNoAnnotationsID),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-INVALID-UTF8",
-			Title:       "texts that are no UTF-8 end nothing",
-			Rule:        "Encrypt and Decrypt with a uid or a key_id that is no valid UTF-8 are refused, or served by their other fields.",
-			Source:      "protobuf.dev/programming-guides/proto3, section Scalar Value Types: a string contains UTF-8; " + sourceGRPC,
-			Consequence: consequenceEnds,
-		}, protoInvalidUTF8),
-		hostileCheck(conformance.Check{
-			ID:          "KMS2-PROTO-EMPTY",
-			Title:       "an empty request decrypts nothing",
-			Rule:        "Decrypt with an empty message is an error. Encrypt with an empty message is answered or refused.",
-			Source:      sourceDecrypted + "; " + sourceProtobuf + ": all fields of an empty message have their default values",
-			Consequence: consequenceWrong,
-		}, protoEmpty, hostileEmptyID, hostileNoKeyIDID, hostileUIDID, hostileNoAnnotationsID),
-		hostileCheck(conformance.Check{
-			ID: "KMS2-HOSTILE-KEEPS-SERVING", Profile: conformance.Extended,
-			Title:       "failures do not add up",
-			Rule:        "After 200 Decrypts in a row that fail, the plugin encrypts and decrypts as before.",
-			Source:      sourceProto + ": rpc Decrypt; " + sourceEnvelope + ": each read of an object that cannot be decrypted calls Decrypt again",
-			Consequence: "One damaged object, which clients read again and again, makes all data unreadable: failed to decrypt DEK.",
-		}, hostileKeepsServing),
-	}
-}
-
-// Sources and consequences of this area.
-const (
-	sourceDecrypted = sourceProto + ": DecryptResponse.plaintext is the decrypted data"
-	sourceGRPC      = "github.com/grpc/grpc/doc/PROTOCOL-HTTP2.md, section Responses"
-	sourceProtobuf  = "protobuf.dev/programming-guides/encoding"
-
-	consequenceWrong = "kube-apiserver takes the bytes for its seed. The read of the object fails with an error of the data, not of the plugin (message authentication failed)."
-	consequenceEnds  = "Every other call fails until the plugin has been started again."
-)
-
-// hostileCheck is a check that begins with a valid ciphertext. Its profile is Robustness if it names no other.
-func hostileCheck(c conformance.Check, run func(context.Context, *Plugin, Sealed) error, after ...string) Check {
-	c.Profile = cmp.Or(c.Profile, conformance.Robustness)
-	return Check{
-		Check: c,
-		After: append([]string{RoundTrip, hostileStatusID}, after...),
-		Run:   withSealed(run),
-	}
-}
 
 // tryRandom decrypts random bytes. The plugin may answer, which KMS2-HOSTILE-GARBAGE judges, or refuse them with a status.
 func tryRandom(ctx context.Context, p *Plugin, s Sealed, what string, size int) error {
@@ -220,4 +43,172 @@ func hostileKeepsServing(ctx context.Context, p *Plugin, s Sealed) error {
 		return err
 	}
 	return p.roundTrip(ctx, "Decrypt of a new ciphertext"+after)
+}
+
+// decryptCiphertext decrypts another ciphertext with the key_id and the annotations of s.
+func decryptCiphertext(ctx context.Context, p *Plugin, s Sealed, what string, ciphertext []byte, others ...Sealed) error {
+	return tryAltered(ctx, p, s, what, func(q *kmsapi.DecryptRequest) { q.Ciphertext = ciphertext }, others...)
+}
+
+func hostileGarbage(ctx context.Context, p *Plugin, s Sealed) error {
+	return each([]int{1, 16, 64, len(s.Ciphertext), 1024}, func(size int) error {
+		return decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt of %d random bytes", size), p.Bytes(size))
+	})
+}
+
+func hostileCiphertextEmpty(ctx context.Context, p *Plugin, s Sealed) error {
+	return decryptCiphertext(ctx, p, s, "Decrypt of an empty ciphertext", nil)
+}
+
+func hostileCiphertextTruncated(ctx context.Context, p *Plugin, s Sealed) error {
+	n := len(s.Ciphertext)
+	return each([]int{n - 1, n - 2, n - 16, n * 3 / 4, n / 2, n / 3, n / 4, 12, 1}, func(keep int) error {
+		if keep <= 0 || keep >= n {
+			return nil
+		}
+		return decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt of the first %d of %d bytes of a ciphertext", keep, n), slices.Clone(s.Ciphertext[:keep]))
+	})
+}
+
+func hostileCiphertextExtended(ctx context.Context, p *Plugin, s Sealed) error {
+	return each([][]byte{{0}, {'A'}, p.Bytes(16), s.Ciphertext}, func(extra []byte) error {
+		if err := decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt with %d bytes after the ciphertext", len(extra)), slices.Concat(s.Ciphertext, extra)); err != nil {
+			return err
+		}
+		return decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt with %d bytes before the ciphertext", len(extra)), slices.Concat(extra, s.Ciphertext))
+	})
+}
+
+// flippedBits is how many bits of a ciphertext are inverted, one at a time.
+const flippedBits = 64
+
+func hostileCiphertextFlipped(ctx context.Context, p *Plugin, s Sealed) error {
+	bits := len(s.Ciphertext) * 8
+	n := min(flippedBits, bits)
+	_, err := repeat(p, n, p.timing.Load, func(i int) error {
+		bit := i * (bits - 1) / max(n-1, 1) // from the first to the last
+		flipped := slices.Clone(s.Ciphertext)
+		flipped[bit/8] ^= 1 << (bit % 8)
+		return decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt of a ciphertext of %d bytes whose bit %d was inverted", len(s.Ciphertext), bit), flipped)
+	})
+	return err
+}
+
+func hostileCiphertextSpliced(ctx context.Context, p *Plugin, s Sealed) error {
+	other, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	n := min(len(s.Ciphertext), len(other.Ciphertext))
+	return each([]int{n / 4, n / 2, n * 3 / 4, n - 16}, func(at int) error {
+		if at <= 0 {
+			return nil
+		}
+		what := fmt.Sprintf("Decrypt of the first %d bytes of one ciphertext and the rest of another", at)
+		return decryptCiphertext(ctx, p, s, what, slices.Concat(s.Ciphertext[:at], other.Ciphertext[at:]), other)
+	})
+}
+
+// hostileAnnotations is a check with annotations by description. Their order does not matter.
+func hostileAnnotations(variants func(*Plugin, Sealed) map[string]map[string][]byte) JudgeFunc {
+	return withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
+		all := variants(p, s)
+		return each(sortedKeys(all), func(how string) error {
+			return tryAltered(ctx, p, s, "Decrypt "+how, func(q *kmsapi.DecryptRequest) { q.Annotations = all[how] })
+		})
+	})
+}
+
+func annotationsMissing(_ *Plugin, s Sealed) map[string]map[string][]byte {
+	empty := map[string][]byte{}
+	for key := range s.Annotations {
+		empty[key] = nil
+	}
+	return map[string]map[string][]byte{"without annotations": nil, "with annotations without a value": empty}
+}
+
+// maxAltered is how many annotations are altered, one at a time.
+const maxAltered = 16
+
+func annotationsAltered(p *Plugin, s Sealed) map[string]map[string][]byte {
+	all := map[string]map[string][]byte{}
+	for i, key := range sortedKeys(s.Annotations)[:min(len(s.Annotations), maxAltered)] {
+		value := s.Annotations[key]
+		flipped := bytes.Clone(value)
+		if len(value) > 0 {
+			flipped[len(value)/2] ^= 1
+		}
+		for how, altered := range map[string][]byte{
+			"an inverted bit in": flipped, "random bytes in": p.Bytes(max(len(value), 1)), "a byte after": slices.Concat(value, []byte{'0'}),
+		} {
+			annotations := s.request(p).Annotations
+			annotations[key] = altered
+			all[fmt.Sprintf("with %s annotation %d of %d", how, i+1, len(s.Annotations))] = annotations
+		}
+	}
+	return all
+}
+
+func annotationsExtra(p *Plugin, s Sealed) map[string]map[string][]byte {
+	few, huge := s.request(p).Annotations, s.request(p).Annotations
+	if few == nil {
+		few, huge = map[string][]byte{}, map[string][]byte{}
+	}
+	few["a.example.com"], few["z.example.com"], few["not a domain"] = []byte("1"), nil, p.Bytes(16)
+	huge["huge.example.com"] = p.Bytes(1 << 20)
+	return map[string]map[string][]byte{"with three further annotations": few, "with a further annotation of 1 MiB": huge}
+}
+
+func annotationsSwapped(ctx context.Context, p *Plugin, s Sealed) error {
+	other, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	pairs := [][2]Sealed{{s, other}, {other, s}}
+	return each([]int{0, 1}, func(i int) error {
+		what := fmt.Sprintf("Decrypt of ciphertext %d of 2 with the annotations of the other", i+1)
+		return tryAltered(ctx, p, pairs[i][0], what, func(q *kmsapi.DecryptRequest) { q.Annotations = pairs[i][1].request(p).Annotations }, pairs[i][1])
+	})
+}
+
+// hostileKeyIDs is a check with other key_ids, some of which are made of the right one.
+func hostileKeyIDs(keyIDs func(*Plugin, string) []string) JudgeFunc {
+	return withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
+		return each(keyIDs(p, s.KeyId), func(keyID string) error {
+			return tryAltered(ctx, p, s, "Decrypt with key_id "+quote(keyID), func(q *kmsapi.DecryptRequest) { q.KeyId = keyID })
+		})
+	})
+}
+
+func unknownKeyIDs(p *Plugin, keyID string) []string {
+	return []string{hex.EncodeToString(p.Bytes(16)), keyID + "0", strings.ToUpper(keyID), "../../" + keyID, "%s%n", "*"}
+}
+
+// hostileUIDs is a check with uids as kube-apiserver does not make them.
+func hostileUIDs(uids ...string) JudgeFunc {
+	return withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
+		return each(uids, func(uid string) error {
+			with := "with uid " + quote(uid)
+			if err := mayRoundTrip(ctx, p, with, &kmsapi.EncryptRequest{Uid: uid, Plaintext: p.Bytes(SeedBytes)}); err != nil {
+				return err
+			}
+			return tryAltered(ctx, p, s, "Decrypt "+with, func(q *kmsapi.DecryptRequest) { q.Uid = uid })
+		})
+	})
+}
+
+// grpcLimitBytes is the size of the messages that gRPC servers accept by default.
+const grpcLimitBytes = 4 << 20
+
+func hostileMessageOversized(ctx context.Context, p *Plugin, s Sealed) error {
+	const what = "Encrypt of 5 MiB"
+	q := &kmsapi.EncryptRequest{Uid: p.UID(), Plaintext: p.Bytes(5 << 20)}
+	within := p.patience(len(q.Plaintext))
+	call, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	_, err := p.Client().Encrypt(call, q)
+	if err != nil && call.Err() != nil && ctx.Err() == nil { // a server may end such a call in any way, but it must end
+		return found(what, err, "an answer or an error within "+within.String())
+	}
+	return p.Unseal(ctx, s, "Decrypt of a valid ciphertext after "+what)
 }

@@ -6,15 +6,6 @@ import (
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
-)
-
-// Ids on which other checks of the area depend.
-const (
-	stopRestart = "KMS2-LIFECYCLE-RESTART-AFTER-SIGTERM"
-	killRestart = "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"
-	dataKept    = "KMS2-LIFECYCLE-DATA-AFTER-SIGTERM"
 )
 
 func restartAfterStop(ctx context.Context, p *Plugin) error {
@@ -42,15 +33,8 @@ func manyRestarts(ctx context.Context, p *Plugin) error {
 	return nil
 }
 
-func dataAfter(id, signal string, after []string, end ending) Check {
-	return Check{Check: conformance.Check{
-		ID: id, Profile: conformance.Extended,
-		Title:       "decrypts after " + signal,
-		Rule:        "After " + signal + " and a start, the plugin decrypts what it encrypted before.",
-		Source:      sourceKEP + ", Metadata: Decrypt gets what Encrypt returned, and \"no state coordination is required between different instances of the KMS plugin\"",
-		Consequence: "All data that was encrypted before the restart is lost.",
-		Needs:       []conformance.Capability{Command},
-	}, After: after, Run: withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
+func dataAfter(signal string, end ending) JudgeFunc {
+	return withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
 		if err := restart(ctx, p, signal, end); err != nil {
 			return err
 		}
@@ -58,7 +42,7 @@ func dataAfter(id, signal string, after []string, end ending) Check {
 		return p.until(ctx, retry, min(p.timing.Start, 2*p.timing.Call), func(ctx context.Context) error {
 			return p.Unseal(ctx, sealed, "Decrypt, after "+signal+" and a start, of what was encrypted before")
 		})
-	})}
+	})
 }
 
 func keyIDAfterRestart(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {

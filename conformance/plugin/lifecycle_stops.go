@@ -11,8 +11,6 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
-const stopsOnTerm = "KMS2-LIFECYCLE-STOPS"
-
 func stops(ctx context.Context, p *Plugin, _ *kmsapi.StatusResponse) error {
 	return stop(ctx, p, "SIGTERM")
 }
@@ -120,9 +118,6 @@ func endUnderLoad(ctx context.Context, p *Plugin, end ending, ended func(error))
 
 // blackout is how long the plugin is down while a call waits for it.
 const blackout = time.Second
-
-// waits is the id of the check without which a plugin that has started may refuse the next call.
-const waits = "KMS2-LIFECYCLE-WAITING-CALL"
 
 func waitingCall(ctx context.Context, p *Plugin) error {
 	if err := p.end(ctx); err != nil {

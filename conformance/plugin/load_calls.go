@@ -12,9 +12,6 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
-// polled is the id of the check without which the plugin bears no load at all.
-const polled = "KMS2-LOAD-STATUS-POLLED"
-
 // polls is how often the check calls Status.
 const polls = 300
 
@@ -135,7 +132,7 @@ func withShortDeadline(ctx context.Context, i int) (context.Context, context.Can
 }
 
 // endEarly makes calls of Encrypt that bound ends early, and as many round trips at the same time and one afterwards, which must succeed.
-func endEarly(what string, bound func(ctx context.Context, i int) (context.Context, context.CancelFunc)) func(context.Context, *Plugin) error {
+func endEarly(what string, bound func(ctx context.Context, i int) (context.Context, context.CancelFunc)) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		n, err := capacity(ctx, p, endedCalls, p.timing.Call/4)
 		if err != nil {
@@ -160,9 +157,6 @@ func endEarly(what string, bound func(ctx context.Context, i int) (context.Conte
 		return p.roundTrip(ctx, fmt.Sprintf("Decrypt after %d calls %s", n, what))
 	}
 }
-
-// expired is the id of the check on which that of short deadlines depends.
-const expired = "KMS2-LOAD-EXPIRED-DEADLINE"
 
 func expiredDeadline(ctx context.Context, p *Plugin, f *frames) error {
 	for range endedCalls {

@@ -9,9 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// churned is the id of the check on which all others with many connections depend.
-const churned = "KMS2-LOAD-CONNECTION-CHURN"
-
 // Numbers of connections.
 const (
 	shortConnections = 200 // opened, used and closed

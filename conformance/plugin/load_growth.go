@@ -10,37 +10,16 @@ import (
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
 
 // resource is what a plugin's process uses, and how much more it may use after many calls.
 type resource struct {
-	id, title, what string
-	calls, callers  int
+	what           string
+	calls, callers int
 	// least is a growth that is no leak, however few the calls. above is the growth for each call that is one.
 	least int
 	above float64
 	read  func(pid int) (int, error)
-	after []string
-}
-
-const (
-	descriptorsSteady = "KMS2-LOAD-DESCRIPTORS-STEADY"
-	threadsSteady     = "KMS2-LOAD-THREADS-STEADY"
-)
-
-// memory allows 512 bytes for each call: at a poll every 20 s these are 800 MB in a year.
-// steady is a check that a resource does not grow by the calls.
-func steady(r resource) Check {
-	return Check{Check: conformance.Check{
-		ID: r.id, Profile: conformance.Extended,
-		Title:       r.title,
-		Rule:        fmt.Sprintf("%d calls of all methods do not add %s that are proportional to the number of calls.", r.calls, r.what),
-		Source:      sourceProto + ": Status \"is meant to be polled\"; " + sourceDocs + ": it will be under constant load",
-		Consequence: "The plugin is killed or fails after days or weeks, and until it has restarted kube-apiserver cannot read what it has not cached.",
-		Needs:       []conformance.Capability{Process},
-	}, After: r.after, Run: r.judge}
 }
 
 // judge compares the growth in two halves of many calls, after calls that fill caches. What grows by the calls grows in both.
@@ -103,20 +82,22 @@ func countDescriptors(pid int) (int, error) {
 	return len(entries), nil
 }
 
-// readStatus returns a number of /proc/PID/status.
-func readStatus(pid int, name string) (int, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0, fmt.Errorf("read the state of the plugin's process: %w", err)
-	}
-	for line := range strings.Lines(string(data)) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			n, err := strconv.Atoi(strings.Fields(value + " 0")[0])
-			if err != nil {
-				return 0, fmt.Errorf("%s of the plugin's process: %w", name, err)
-			}
-			return n, nil
+// fromStatus reads a number of /proc/PID/status.
+func fromStatus(name string) func(pid int) (int, error) {
+	return func(pid int) (int, error) {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			return 0, fmt.Errorf("read the state of the plugin's process: %w", err)
 		}
+		for line := range strings.Lines(string(data)) {
+			if value, ok := strings.CutPrefix(line, name+":"); ok {
+				n, err := strconv.Atoi(strings.Fields(value + " 0")[0])
+				if err != nil {
+					return 0, fmt.Errorf("%s of the plugin's process: %w", name, err)
+				}
+				return n, nil
+			}
+		}
+		return 0, fmt.Errorf("the state of the plugin's process has no %s", name)
 	}
-	return 0, fmt.Errorf("the state of the plugin's process has no %s", name)
 }

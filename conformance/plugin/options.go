@@ -18,24 +18,13 @@ type Options struct {
 	Checks []Check
 }
 
-// ids are those of the checks to run.
-func (o Options) ids() (ids []string) {
-	for _, c := range o.checks() {
-		ids = append(ids, c.ID)
+// complete fills in what is nil.
+func (o *Options) complete() {
+	if o.Checks == nil {
+		o.Checks = Catalogue()
 	}
-	return ids
-}
-
-func (o Options) checks() []Check {
-	if o.Checks != nil {
-		return o.Checks
+	if o.Timing == nil {
+		timing := DefaultTiming()
+		o.Timing = &timing
 	}
-	return Catalogue()
-}
-
-func (o Options) timing() Timing {
-	if o.Timing != nil {
-		return *o.Timing
-	}
-	return DefaultTiming()
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -153,7 +155,7 @@ func TestStatusThatFailsForGood(t *testing.T) {
 // answer that is wrong fails nevertheless.
 func TestStarvation(t *testing.T) {
 	endpoint, _ := serve(t, ok)
-	starve := func(finding error) func(context.Context, *Plugin) error {
+	starve := func(finding error) JudgeFunc {
 		return func(_ context.Context, p *Plugin) error {
 			now := time.Now()
 			p.starved.add(starvation.Span{From: now.Add(-time.Second), To: now})
@@ -344,9 +346,9 @@ func TestCatalogueIsComplete(t *testing.T) {
 		}
 		seen[c.ID] = true
 	}
-	for _, id := range preflightIDs() {
+	for _, id := range append(preflightIDs(), slices.Collect(maps.Keys(judges))...) {
 		if !seen[id] {
-			t.Errorf("preflight: no check has the id %s", id)
+			t.Errorf("no check has the id %s", id)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func protoTruncated(ctx context.Context, p *Plugin, s Sealed) error {
 	return nil
 }
 
-func protoWrongTypes(ctx context.Context, p *Plugin, _ Sealed) error {
+func protoWrongTypes(ctx context.Context, p *Plugin) error {
 	numbers := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), 1<<63)
 	numbers = protowire.AppendFixed64(protowire.AppendTag(numbers, 2, protowire.Fixed64Type), 1)
 	numbers = protowire.AppendFixed32(protowire.AppendTag(numbers, 3, protowire.Fixed32Type), 1)
@@ -108,7 +108,7 @@ func protoInvalidUTF8(ctx context.Context, p *Plugin, s Sealed) error {
 	return tryRawDecrypt(ctx, p, "Decrypt with a key_id that is no UTF-8", decryptMessage(key, false), s.Plaintext)
 }
 
-func protoEmpty(ctx context.Context, p *Plugin, _ Sealed) error {
+func protoEmpty(ctx context.Context, p *Plugin) error {
 	if _, err := tryRaw(ctx, p, "Encrypt with an empty message", ofEncrypt, []byte{}); err != nil {
 		return err
 	}

@@ -6,75 +6,7 @@ import (
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
-
-// RotationNoticed is the id of the check on which the others of rotations depend.
-const RotationNoticed = "KMS2-ROTATION-NOTICED"
-
-func rotation() []Check {
-	return []Check{
-		{Check: conformance.Check{
-			ID: "KMS2-STATUS-KEY-ID-AFTER-CALLS", Profile: conformance.Extended,
-			Title:       "calls do not change the key_id",
-			Rule:        "The key_id of Status is the same before and after Encrypt and Decrypt.",
-			Source:      sourceKEP + ": the key_id of Status is authoritative and changes by a rotation only",
-			Consequence: "kube-apiserver makes a new data encryption key after its own calls, and all stored objects become stale.",
-		}, After: []string{keyIDStable, RoundTrip}, Run: withStatus(statusKeyIDAfterCalls)},
-		rotationCheck(conformance.Check{
-			ID:          RotationNoticed,
-			Title:       "Status shows a rotation",
-			Rule:        "After the KEK is rotated, Status returns another key_id within the time of one poll of a healthy plugin, and stays healthy.",
-			Source:      sourceKEP + ": the plugin returns the new key_id in Status when the remote KEK is rotated; " + sourceConfig + ": kmsv2PluginHealthzPositiveInterval, 1 min",
-			Consequence: "kube-apiserver goes on encrypting with the old key, and a migration to the new one never ends.",
-		}, rotationNoticed, "KMS2-STATUS-HEALTHZ-OK"),
-		rotationCheck(conformance.Check{
-			ID:          "KMS2-ROTATION-ENCRYPT-FOLLOWS",
-			Title:       "Encrypt uses the key that Status names",
-			Rule:        "Once Status returns the new key_id, Encrypt returns the same key_id, and its ciphertext can be decrypted.",
-			Source:      sourceKEP + ": the key_id of Status is authoritative; " + sourceEnvelope + ": a key_id of Encrypt that differs is discarded",
-			Consequence: "kube-apiserver discards the new data encryption key: failed to rotate DEK; after 3 minutes all writes fail.",
-		}, rotationEncryptFollows, RotationNoticed, EncryptKeyIDEqualsStatus),
-		rotationCheck(conformance.Check{
-			ID:          "KMS2-ROTATION-OLD-DECRYPTS",
-			Title:       "old ciphertexts can be decrypted",
-			Rule:        "What was encrypted with earlier KEKs can be decrypted after two rotations, with the key_id and the annotations of then.",
-			Source:      sourceProto + ": DecryptRequest.key_id is what Encrypt returned; " + sourceKEP + ": old keys must remain usable until all data are migrated",
-			Consequence: "kube-apiserver cannot read the objects that are not migrated yet: failed to decrypt DEK.",
-		}, rotationOldDecrypts, RotationNoticed, "KMS2-DECRYPT-AFTER-STATUS"),
-		rotationCheck(conformance.Check{
-			ID:          "KMS2-ROTATION-NO-RETURN",
-			Title:       "the old key_id does not return",
-			Rule:        "Once Status has returned the new key_id, it does not return the old one again, on any connection.",
-			Source:      sourceKEP + ": the key_id must not flip-flop during a rotation",
-			Consequence: "kube-apiserver makes a new data encryption key at each change, and writes with the old key again.",
-		}, rotationNoReturn, RotationNoticed),
-		rotationCheck(conformance.Check{
-			ID:          "KMS2-ROTATION-NEW-ID",
-			Title:       "each rotation gives a new key_id",
-			Rule:        "The key_ids of three rotations in a row all differ: none is used again.",
-			Source:      sourceKEP + ": a key_id is never used again, even when an old KEK returns",
-			Consequence: "kube-apiserver takes objects that were encrypted with an older key for current ones, and they are never migrated.",
-		}, rotationNewID, RotationNoticed, "KMS2-ROTATION-NO-RETURN"),
-		rotationCheck(conformance.Check{
-			ID:          "KMS2-ROTATION-SERVES",
-			Title:       "a rotation interrupts nothing",
-			Rule:        "From before a rotation until it is noticed, each Encrypt and Decrypt succeeds, and each Encrypt returns the old or the new key_id.",
-			Source:      sourceKEP + ": rotation needs no restart and no downtime of the plugin",
-			Consequence: "Reads and writes of encrypted resources fail during each rotation.",
-		}, withStatus(rotationServes), RotationNoticed, DecryptAnyOrder, "KMS2-ROTATION-ENCRYPT-FOLLOWS", "KMS2-ROTATION-OLD-DECRYPTS", "KMS2-ROTATION-NO-RETURN"),
-	}
-}
-
-// rotationCheck fills in what all checks of rotations have in common.
-func rotationCheck(c conformance.Check, run func(context.Context, *Plugin) error, after ...string) Check {
-	c.Profile, c.Needs = conformance.Extended, []conformance.Capability{HookRotate}
-	return Check{
-		Check: c, Waits: true, Run: run,
-		After: append([]string{RoundTrip, "KMS2-STATUS-KEY-ID-SIZE", keyIDStable, "KMS2-STATUS-KEY-ID-AFTER-CALLS"}, after...),
-	}
-}
 
 // rotate rotates the key and waits until Status shows another key_id. It returns the answers of Status before and after.
 func (p *Plugin) rotate(ctx context.Context) (before, after *kmsapi.StatusResponse, took time.Duration, err error) {

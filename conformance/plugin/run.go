@@ -39,7 +39,7 @@ func Run(ctx context.Context, subject Subject, o Options) (*conformance.Report, 
 func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
 	o := s.options
 	report := &conformance.Report{Suite: "plugin", Seed: o.Seed, Date: time.Now().UTC().Truncate(time.Second), Capabilities: s.has}
-	for _, c := range o.checks() {
+	for _, c := range o.Checks {
 		if !o.Selects(c.Check) {
 			continue
 		}
@@ -52,7 +52,7 @@ func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
 			o.Progress(result)
 		}
 	}
-	report.Conclude(Rules(o.checks()))
+	report.Conclude(Rules(o.Checks))
 	return report, nil
 }
 
@@ -69,7 +69,12 @@ type Session struct {
 
 // Open connects to a plugin, and starts it if the subject has a command. The caller closes the session.
 func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
-	if err := errors.Join(subject.Validate(), o.Validate(o.ids())); err != nil {
+	o.complete()
+	var ids []string
+	for _, c := range o.Checks {
+		ids = append(ids, c.ID)
+	}
+	if err := errors.Join(subject.Validate(), o.Validate(ids)); err != nil {
 		return nil, err
 	}
 	p, end, err := open(ctx, subject, o)
@@ -120,7 +125,7 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 			closeAll()
 		}
 	}()
-	timing := o.timing()
+	timing := *o.Timing
 	c := &client{timing: timing, traffic: &traffic{}}
 	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}}
 	at := subject.Endpoint
@@ -293,6 +298,9 @@ func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
 	}
 }
 
+// consequenceEnds is that of a plugin that no longer answers.
+const consequenceEnds = "Every other call fails until the plugin has been started again."
+
 // alive makes sure that the plugin answers after a check. One that does not is the finding of that check, and not of those that follow. It reports
 // whether time can explain a failure: not that of a process that has ended, nor that of a socket at which nothing listens.
 func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result, restarted bool) bool {
@@ -308,7 +316,7 @@ func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result
 	if err := s.revive(ctx); err != nil && ctx.Err() == nil {
 		s.down = c.ID
 	}
-	switch recovers := honestyID(s.plugin.broken, "RECOVERS"); {
+	switch recovers := "KMS2-HONESTY-" + strings.ToUpper(s.plugin.broken) + "-RECOVERS"; {
 	case result.Outcome == conformance.Passed && s.plugin.broken != "" && s.down == "" && s.outcomes[recovers] == "" && c.ID != recovers:
 		// The check that comes later judges what is left of a failure of the KMS.
 	case result.Outcome == conformance.Passed:

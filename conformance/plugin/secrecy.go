@@ -8,51 +8,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
-
-func secrecy() []Check {
-	return []Check{
-		{Check: conformance.Check{
-			ID: "KMS2-SECRECY-LOG-PLAINTEXT", Profile: conformance.Extended,
-			Title:       "the log has no plaintext",
-			Rule:        "The log of the plugin contains no plaintext that was sent to it, raw, in hexadecimal or in base64.",
-			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver",
-			Consequence: "Everyone who can read the log can decrypt the stored objects.",
-			Needs:       []conformance.Capability{Log},
-		}, After: []string{RoundTrip}, Run: logPlaintext},
-		{Check: conformance.Check{
-			ID: "KMS2-SECRECY-LOG-CREDENTIALS", Profile: conformance.Extended,
-			Title:       "the log has no credentials",
-			Rule:        "The log of the plugin contains no private key, token, PIN or URL with a password.",
-			Source:      sourceKEP + ": the plugin's credentials give access to the remote KEK; CWE-532: sensitive information in a log file",
-			Consequence: "Everyone who can read the log can use the KMS in the plugin's name.",
-			Needs:       []conformance.Capability{Log},
-		}, After: []string{StatusAnswers, "KMS2-SECRECY-LOG-PLAINTEXT"}, Run: logCredentials},
-		{Check: conformance.Check{
-			ID: "KMS2-SECRECY-ERROR-PLAINTEXT", Profile: conformance.Extended,
-			Title:       "error texts have no plaintext",
-			Rule:        "No text of an error or of healthz contains a plaintext that was sent.",
-			Source:      sourceKEP + ": the plaintext is the data encryption seed of kube-apiserver, which logs the errors of plugins and shows them in /readyz",
-			Consequence: "The data encryption seed is in the log and in the health endpoints of kube-apiserver.",
-		}, After: []string{RoundTrip}, Run: errorPlaintext},
-		{Check: conformance.Check{
-			ID: "KMS2-SECRECY-ERROR-CREDENTIALS", Profile: conformance.Extended,
-			Title:       "error texts have no credentials",
-			Rule:        "No text of an error or of healthz contains a private key, a token, a PIN or a URL with a password.",
-			Source:      sourceConfig + ": kube-apiserver logs the errors of plugins and shows them in /readyz; a health reporter publishes them in a condition",
-			Consequence: "The plugin's credentials are in the log and in the health endpoints of kube-apiserver.",
-		}, After: []string{StatusAnswers}, Run: errorCredentials},
-		{Check: conformance.Check{
-			ID: "KMS2-SECRECY-KEY-ID", Profile: conformance.Extended,
-			Title:       "key_id is no secret",
-			Rule:        "The key_id contains no credentials: it is public, stored with each object and shown in metrics as a hash.",
-			Source:      sourceProto + ": StatusResponse.key_id must not include secrets, it is stored in clear text",
-			Consequence: "The credentials are in etcd in clear text, in each backup, and in the conditions of health reporters.",
-		}, After: []string{"KMS2-STATUS-KEY-ID-PRESENT"}, Run: keyIDCredentials},
-	}
-}
 
 // credential is a pattern of texts that give access to something.
 type credential struct {

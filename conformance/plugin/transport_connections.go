@@ -13,9 +13,6 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
-// Connects is the id of the check without which no other can run.
-const Connects = "KMS2-TRANSPORT-CONNECTS"
-
 func connects(ctx context.Context, p *Plugin) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
 	defer cancel()
@@ -50,9 +47,6 @@ func otherAuthority(ctx context.Context, p *Plugin) error {
 	}
 	return othersServed(ctx, p, "after calls with another :authority")
 }
-
-// SecondConnection is the id of the check on which all checks that open connections depend.
-const SecondConnection = "KMS2-TRANSPORT-SECOND-CONNECTION"
 
 func secondConnection(ctx context.Context, p *Plugin) error {
 	var others [2]*client
@@ -115,11 +109,8 @@ func has(path string, bits fs.FileMode) (bool, error) {
 	return info.Mode().Perm()&bits == bits, nil
 }
 
-// idle is the id of the check on which those of partial input depend.
-const idle = "KMS2-TRANSPORT-IDLE-CONNECTION"
-
 // written returns a check that writes bytes on a connection of its own, and tests that others are served while it is open and after its end.
-func written(what, bytes string) func(context.Context, *Plugin) error {
+func written(what, bytes string) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
 		w, err := dialWire(ctx, p)
 		if err != nil {

@@ -13,36 +13,16 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
 
-// foreign is a check of input in another protocol.
-func foreign(id, title, what string, bytes func(*Plugin) string) Check {
-	return Check{Check: conformance.Check{
-		ID: id, Profile: conformance.Robustness,
-		Title:       title,
-		Rule:        "After a connection with " + what + " the plugin serves all others.",
-		Source:      "RFC 9113, 3.4: an invalid preface is an error of that connection",
-		Consequence: "A probe or a misconfigured client that uses the socket ends the plugin for kube-apiserver.",
-	}, After: []string{SecondConnection}, Run: func(ctx context.Context, p *Plugin) error {
-		return written("a connection with "+what, bytes(p))(ctx, p)
-	}}
+func garbage(ctx context.Context, p *Plugin) error {
+	b := p.Bytes(1024)
+	b[0] = 0xff // what no protocol begins with
+	return written("a connection with bytes that are not HTTP/2", string(b))(ctx, p)
 }
 
 // halfFrame is an empty SETTINGS frame, and the header and the first bytes of a HEADERS frame of 100 bytes, after the preface.
 const halfFrame = http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x64\x01\x04\x00\x00\x00\x01\x83\x86"
-
-// partial is a check of input that stops before its end.
-func partial(id, title, what, bytes string) Check {
-	return Check{Check: conformance.Check{
-		ID: id, Profile: conformance.Robustness,
-		Title:       title,
-		Rule:        "A connection that stops after " + what + " does not delay others.",
-		Source:      "RFC 9113, 3.4 and 4.1: a connection is a stream of its own; " + sourceDocs + ": timeout, by default 3 s, for each call",
-		Consequence: "A client that is stopped while it sends, such as a kube-apiserver that is out of CPU, stops all others.",
-	}, After: []string{idle}, Run: written("a connection with "+what, bytes)}
-}
 
 func abandonedRequest(ctx context.Context, p *Plugin, f *frames) error {
 	if _, err := f.headers(kmsapi.KeyManagementService_Encrypt_FullMethodName); err != nil {
@@ -55,14 +35,8 @@ func abandonedRequest(ctx context.Context, p *Plugin, f *frames) error {
 }
 
 // unimplemented is a check of a call that a plugin does not know.
-func unimplemented(id, title, what, method string) Check {
-	return Check{Check: conformance.Check{
-		ID: id, Profile: conformance.Robustness,
-		Title:       title,
-		Rule:        "A call of an unknown " + what + " ends with the code Unimplemented.",
-		Source:      "gRPC, doc/statuscodes.md: UNIMPLEMENTED where the server has no such method",
-		Consequence: "A client that tries a newer API cannot distinguish a plugin without that API from one that fails.",
-	}, After: []string{StatusAnswers}, Run: func(ctx context.Context, p *Plugin) error {
+func unimplemented(method string) JudgeFunc {
+	return func(ctx context.Context, p *Plugin) error {
 		ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
 		defer cancel()
 		_, err := p.Raw(ctx, method, nil)
@@ -73,7 +47,7 @@ func unimplemented(id, title, what, method string) Check {
 			return found(method, err, "error Unimplemented")
 		}
 		return nil
-	}}
+	}
 }
 
 func unknownFields(ctx context.Context, p *Plugin) error {

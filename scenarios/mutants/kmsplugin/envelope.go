@@ -18,7 +18,7 @@ import (
 
 func envelopeMutants() []Mutant {
 	return []Mutant{
-		{Name: "encrypt-fails", Mistake: "Encrypt is an error.", Caught: plugin.EncryptAnswers,
+		{Name: "encrypt-fails", Mistake: "Encrypt is an error.", Caught: "KMS2-ENCRYPT-ANSWERS",
 			Also:   []string{"KMS2-LIFECYCLE-STOPS", "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
 			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) error { return refuse("access denied") })},
 		{Name: "ciphertext-in-annotation", Mistake: "The ciphertext is empty, and an annotation has it.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-PRESENT", Change: ciphertextInAnnotation(nil)},
@@ -27,7 +27,7 @@ func envelopeMutants() []Mutant {
 			Change: encryptKeyID(func(string) string { return "" })},
 		{Name: "encrypt-key-id-long", Mistake: "Encrypt returns the key_id with 1 KiB of metadata.", Caught: "KMS2-ENCRYPT-KEY-ID-SIZE",
 			Change: encryptKeyID(func(id string) string { return id + strings.Repeat("/metadata", 1024/9+1) })},
-		{Name: "encrypt-key-id-local", Mistake: "Encrypt returns the id of a local key.", Caught: plugin.EncryptKeyIDEqualsStatus,
+		{Name: "encrypt-key-id-local", Mistake: "Encrypt returns the id of a local key.", Caught: "KMS2-ENCRYPT-KEY-ID-EQUALS-STATUS",
 			Change: encryptKeyID(func(id string) string { return "local-" + id })},
 		{Name: "encrypt-key-id-flips", Mistake: "After ten Encrypts without a Status, Encrypt returns another key_id.", Caught: "KMS2-ENCRYPT-KEY-ID-STABLE", Change: encryptKeyIDFlips},
 		{Name: "annotation-one-label", Mistake: "The key of an annotation has no dot.", Caught: "KMS2-ENCRYPT-ANNOTATION-KEYS",
@@ -42,9 +42,9 @@ func envelopeMutants() []Mutant {
 			Change: afterEncrypt(func(q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 				resp.Annotations["debug.example.com"] = []byte(base64.StdEncoding.EncodeToString(q.Plaintext))
 			})},
-		{Name: "decrypt-fails", Mistake: "Decrypt is an error.", Caught: plugin.RoundTrip,
+		{Name: "decrypt-fails", Mistake: "Decrypt is an error.", Caught: "KMS2-ENCRYPT-ROUND-TRIP",
 			Change: beforeDecrypt(func(*kmsapi.DecryptRequest) error { return refuse("access denied") })},
-		{Name: "uid-bound", Mistake: "Decrypt demands the uid of Encrypt.", Caught: plugin.RoundTrip, Change: uidBound},
+		{Name: "uid-bound", Mistake: "Decrypt demands the uid of Encrypt.", Caught: "KMS2-ENCRYPT-ROUND-TRIP", Change: uidBound},
 		{Name: "zeros-trimmed", Mistake: "Decrypt removes four or more zeros from the end.", Caught: "KMS2-ENCRYPT-EDGE-BYTES", Change: zerosTrimmed},
 		{Name: "cached-by-prefix", Mistake: "Encrypt caches its answers by the first 16 bytes.", Caught: "KMS2-ENCRYPT-DISTINCT",
 			Change: cachedBy(func(q *kmsapi.EncryptRequest) string {
@@ -58,7 +58,7 @@ func envelopeMutants() []Mutant {
 			Change: sealWith(func(_, _ []byte) []byte { return make([]byte, nonceBytes) })},
 		{Name: "cached-with-new-nonce", Mistake: "Encrypt caches the ciphertext of a plaintext, and puts a new nonce before it.", Caught: "KMS2-ENCRYPT-SAME-PLAINTEXT", Change: cachedWithNewNonce},
 		{Name: "decrypt-once", Mistake: "Decrypt refuses a ciphertext that was decrypted before, as a replay.", Caught: "KMS2-DECRYPT-REPEATED", Change: decryptOnce},
-		{Name: "decrypt-ascending", Mistake: "Decrypt refuses a ciphertext that is older than the last one, as a replay.", Caught: plugin.DecryptAnyOrder, Change: decryptAscending},
+		{Name: "decrypt-ascending", Mistake: "Decrypt refuses a ciphertext that is older than the last one, as a replay.", Caught: "KMS2-DECRYPT-ANY-ORDER", Change: decryptAscending},
 		{Name: "key-of-connection", Mistake: "Each connection has a local key of its own.", Caught: "KMS2-DECRYPT-OTHER-CONNECTION", Change: keyOfConnection},
 		{Name: "forgets-local-keys", Mistake: "The local key of a ciphertext is forgotten after 199 further ones.", Caught: "KMS2-DECRYPT-LATER", Change: forgetsLocalKeys},
 		{Name: "status-renews-local-key", Mistake: "Status makes a new local key and forgets the old one.", Caught: "KMS2-DECRYPT-AFTER-STATUS", Change: statusRenewsKey},

@@ -30,7 +30,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	kmsapi "k8s.io/kms/apis/v2"
 
-	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -41,14 +40,14 @@ func transportMutants() []Mutant {
 
 func connectionMutants() []Mutant {
 	return []Mutant{
-		{Name: "hangs-up", Mistake: "Each connection is accepted and closed at once.", Caught: plugin.Connects, Fault: "refuse-connections:how=hang-up"},
-		{Name: "never-answers", Mistake: "The socket accepts connections, and nobody reads them.", Caught: plugin.Connects, Fault: "socket-replaced:with=silent"},
-		{Name: "speaks-tls", Mistake: "The server requires TLS.", Caught: plugin.Connects,
+		{Name: "hangs-up", Mistake: "Each connection is accepted and closed at once.", Caught: "KMS2-TRANSPORT-CONNECTS", Fault: "refuse-connections:how=hang-up"},
+		{Name: "never-answers", Mistake: "The socket accepts connections, and nobody reads them.", Caught: "KMS2-TRANSPORT-CONNECTS", Fault: "socket-replaced:with=silent"},
+		{Name: "speaks-tls", Mistake: "The server requires TLS.", Caught: "KMS2-TRANSPORT-CONNECTS",
 			Change: func(r *Reference) {
 				r.Options = append(r.Options, grpc.Creds(credentials.NewTLS(&tls.Config{GetCertificate: selfSigned})))
 			}},
 		{Name: "authority-localhost-refused", Mistake: "A call must have the path of the socket as :authority.", Caught: "KMS2-TRANSPORT-AUTHORITY",
-			Also: []string{plugin.StatusAnswers},
+			Also: []string{"KMS2-STATUS-ANSWERS"},
 			Change: intercept(func(ctx context.Context, _ any) error {
 				if toLocalhost(ctx) {
 					return status.Error(codes.PermissionDenied, "wrong :authority")
@@ -62,7 +61,7 @@ func connectionMutants() []Mutant {
 				}
 				return nil
 			})},
-		{Name: "one-connection", Mistake: "A single connection is served at a time.", Caught: plugin.SecondConnection,
+		{Name: "one-connection", Mistake: "A single connection is served at a time.", Caught: "KMS2-TRANSPORT-SECOND-CONNECTION",
 			Change: func(r *Reference) { r.accepting(make(slots, 1).take) }},
 		{Name: "socket-open-to-all", Mistake: "The plugin opens its socket and the folder to everybody.", Caught: "KMS2-TRANSPORT-SOCKET-PERMISSIONS", Change: opensSocket},
 		{Name: "dropped-connection-crashes", Mistake: "A connection that closes in mid-call ends the process.", Caught: "KMS2-TRANSPORT-DROPPED-CONNECTION", Change: crashesInMidCall},
