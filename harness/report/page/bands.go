@@ -22,10 +22,10 @@ type step struct {
 // addBands makes a band of every action. What breaks something shades the lanes that it strikes until it is undone.
 func (b *builder) addBands() {
 	var lines lines
-	nodes := b.nodeNames()
+	nodes := b.lanes.nodes()
 	for _, s := range b.steps() {
 		from, to := b.ms(s.from), b.ms(s.to)
-		p := b.need(rowSteps, lines.take(from, to))
+		p := b.lanes.needLine(rowSteps, lines.take(from, to))
 		band := Band{Span: Span{at: p, From: from, To: max(to, from), Class: Note, Text: safe(actionText(s.Action)), Event: s.event}}
 		if s.lasts {
 			band.Class, band.Fault, band.strikes = Warn, true, b.struck(s, nodes)
@@ -35,21 +35,6 @@ func (b *builder) addBands() {
 		}
 		b.out.Bands = append(b.out.Bands, band)
 	}
-}
-
-func lineOf(row rowKind, line int) place {
-	p := place{row: row}
-	if line > 0 {
-		p.of = fmt.Sprint(line + 1)
-	}
-	return p
-}
-
-// need is a line of a row, which there is then.
-func (b *builder) need(row rowKind, line int) place {
-	p := lineOf(row, line)
-	b.lanes.need(p)
-	return p
 }
 
 // lines are when each line of a row is free again.
@@ -176,15 +161,4 @@ func (b *builder) struck(s step, nodes []string) (out []place) {
 		}
 	}
 	return out
-}
-
-// nodeNames are the nodes that have a lane.
-func (b *builder) nodeNames() []string {
-	var all []string
-	for _, p := range b.lanes.all {
-		if p.lane() == laneNode && !slices.Contains(all, p.node) {
-			all = append(all, p.node)
-		}
-	}
-	return all
 }

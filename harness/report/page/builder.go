@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -55,7 +56,7 @@ func (b *builder) addEvents() {
 		e := t.event
 		b.share = t.owner
 		w := b.word(e, i)
-		w.at = b.mine(w.at)
+		w.at, w.text = b.mine(w.at), contract.SafeText(w.text, maxText)
 		b.lanes.need(w.at)
 		x := Event{Seq: e.Seq, At: b.ms(e.At), Kind: string(e.Kind), Class: w.class, Text: w.text, key: w.key, at: w.at}
 		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {
@@ -98,4 +99,12 @@ func (b *builder) settle() {
 			}
 		}
 	}
+	for i := range b.out.Marks {
+		m := &b.out.Marks[i]
+		m.Row = b.lanes.rows[lineOf(rowViolated, m.line)]
+		if row, ok := b.lanes.rows[m.at]; ok && (m.at != place{} || m.Event >= 0) {
+			m.Target = row
+		}
+	}
+	b.markDull()
 }

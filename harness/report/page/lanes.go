@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -74,6 +75,32 @@ func (l *lanes) need(p place) {
 		l.rows[p] = -1
 		l.all = append(l.all, p)
 	}
+}
+
+// needLine is a line of a row, which there is then.
+func (l *lanes) needLine(row rowKind, line int) place {
+	p := lineOf(row, line)
+	l.need(p)
+	return p
+}
+
+func lineOf(row rowKind, line int) place {
+	p := place{row: row}
+	if line > 0 {
+		p.of = fmt.Sprint(line + 1)
+	}
+	return p
+}
+
+// nodes are those that have a lane.
+func (l *lanes) nodes() []string {
+	var all []string
+	for _, p := range l.all {
+		if p.lane() == laneNode && !slices.Contains(all, p.node) {
+			all = append(all, p.node)
+		}
+	}
+	return all
 }
 
 // number orders the rows: scenario, rollups, nodes by name, network, data; those of further API servers behind kube-apiserver's.

@@ -26,7 +26,7 @@ func (b *builder) addWindows() {
 		}
 		began, allowed := e.At.Add(-x.Took), x.Mode+" "+text.Short(x.Bound)+": "+x.Text
 		from, due, took := b.ms(began), b.ms(began.Add(x.Bound)), b.ms(e.At)
-		p := b.need(rowExpected, lines.take(from, max(due, took)))
+		p := b.lanes.needLine(rowExpected, lines.take(from, max(due, took)))
 		b.out.Windows = append(b.out.Windows, Window{Span{at: p, From: from, To: due, Class: okOr(x.OK, Bad), Text: safe(x.ID + " " + allowed), Event: i}, took})
 		if !x.OK {
 			b.out.Marks = append(b.out.Marks, Mark{At: took, From: from, To: due, Window: true, Target: -1, at: p, Event: i, ID: x.ID, Seen: safe(x.Detail), Allowed: safe(allowed)})
@@ -34,7 +34,11 @@ func (b *builder) addWindows() {
 	}
 }
 
-// addMarks marks what else was not as it should be, and puts all marks into the order of time.
+// maxMarkLines bounds the lines of marks; those that find no room share the last one.
+const maxMarkLines = 6
+
+// addMarks marks what else was not as it should be, and puts all marks into the order of time. Each has a line on which its window and its name, which
+// takes a part of the width, hide no other.
 func (b *builder) addMarks(v check.Verdict) {
 	for i, e := range b.events {
 		if e.Action != nil && e.Action.State == history.ActionFailed {
@@ -47,14 +51,7 @@ func (b *builder) addMarks(v check.Verdict) {
 		}
 	}
 	slices.SortStableFunc(b.out.Marks, func(x, y Mark) int { return cmp.Compare(x.At, y.At) })
-	b.packMarks()
-}
-
-// maxMarkLines bounds the lines of marks; those that find no room share the last one.
-const maxMarkLines = 6
-
-// packMarks gives each mark a line on which its window and its name hide no other. A name takes a part of the width.
-func (b *builder) packMarks() {
+	b.lanes.need(place{row: rowViolated})
 	var lines lines
 	for i := range b.out.Marks {
 		m := &b.out.Marks[i]
@@ -63,25 +60,8 @@ func (b *builder) packMarks() {
 			from = min(from, m.From)
 		}
 		m.line = min(lines.take(from, max(m.At, m.To)+b.out.Span*0.12), maxMarkLines-1)
+		b.lanes.needLine(rowViolated, m.line)
 	}
-}
-
-// settleAround adds the marks, numbers the rows, and puts everything into its own.
-func (b *builder) settleAround(v check.Verdict) {
-	b.addMarks(v)
-	b.lanes.need(place{row: rowViolated})
-	for _, m := range b.out.Marks {
-		b.lanes.need(lineOf(rowViolated, m.line))
-	}
-	b.settle()
-	for i := range b.out.Marks {
-		m := &b.out.Marks[i]
-		m.Row = b.lanes.rows[lineOf(rowViolated, m.line)]
-		if row, ok := b.lanes.rows[m.at]; ok && (m.at != place{} || m.Event >= 0) {
-			m.Target = row
-		}
-	}
-	b.markDull()
 }
 
 func (b *builder) markOf(r check.Result, x check.Violation) Mark {

@@ -136,9 +136,10 @@ func NewTimeline(events []history.Event, v check.Verdict, most int) Timeline {
 	b.addEvents()
 	b.addBands()
 	b.addWindows()
-	b.settleAround(v)
+	b.addMarks(v)
+	b.settle()
 	b.out.Total = len(events)
-	b.fold(most)
+	b.out.fold(most)
 	b.addRaw()
 	return b.out
 }

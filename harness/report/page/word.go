@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/text"
 )
@@ -22,12 +21,6 @@ const maxText = 300
 
 // word tells an event, and enters what it changes into the states.
 func (b *builder) word(e history.Event, index int) word {
-	w := b.words(e, index)
-	w.text = contract.SafeText(w.text, maxText)
-	return w
-}
-
-func (b *builder) words(e history.Event, index int) word {
 	switch {
 	case e.Run != nil:
 		return word{at: place{row: rowHarness}, class: Note, text: fmt.Sprintf("run of %s on %s, seed %d", e.Run.Scenario, e.Run.Backend, e.Run.Seed)}
