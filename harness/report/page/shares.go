@@ -65,7 +65,7 @@ func (b *builder) mine(p place) place {
 func (b *builder) closeShares(until time.Time) {
 	for _, s := range b.shares {
 		b.share = s
-		for _, p := range s.seen.places() {
+		for _, p := range inOrder(s.seen.fresh) {
 			b.staleUntil(p, until)
 		}
 	}

@@ -20,14 +20,9 @@ func newObjects() objects {
 	return objects{conditions: map[string]history.Condition{}, fresh: map[place]time.Time{}}
 }
 
-// places of reports that stand, in order.
-func (o objects) places() []place {
-	var all []place
-	for p := range o.fresh {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b place) int { return strings.Compare(a.node+"\x00"+a.of, b.node+"\x00"+b.of) })
-	return all
+// inOrder are the places of reports by node and plugin: the page of a history is always the same.
+func inOrder[V any](reports map[place]V) []place {
+	return slices.SortedFunc(maps.Keys(reports), func(a, b place) int { return strings.Compare(a.node+"\x00"+a.of, b.node+"\x00"+b.of) })
 }
 
 // change is one thing that a new state of an object changed.
@@ -83,7 +78,8 @@ func (b *builder) conditions(at time.Time, o history.Object, isCR bool, index in
 		b.seen.conditions[key] = c
 		all = append(all, b.condition(at, c.Type, &c, isCR, index))
 	}
-	for key, c := range b.seen.conditions {
+	for _, key := range slices.Sorted(maps.Keys(b.seen.conditions)) {
+		c := b.seen.conditions[key]
 		if _, stays := here[key]; !stays && strings.HasPrefix(key, o.Resource+"\x00") {
 			delete(b.seen.conditions, key)
 			all = append(all, b.condition(at, c.Type, nil, isCR, index))

@@ -47,13 +47,14 @@ func reportsOf(o history.Object) map[place]contract.Entry {
 
 // reports enters what changed in the reports of all nodes.
 func (b *builder) reports(at time.Time, now map[place]contract.Entry, index int) (all []change) {
-	for p, e := range now {
+	for _, p := range inOrder(now) {
+		e := now[p]
 		if old, ok := b.seen.fresh[p]; ok && old.Equal(e.LastChecked) {
 			continue
 		}
 		all = append(all, b.report(at, p, e, index))
 	}
-	for _, p := range b.seen.places() {
+	for _, p := range inOrder(b.seen.fresh) {
 		if _, stays := now[p]; !stays {
 			b.staleUntil(p, at)
 			delete(b.seen.fresh, p)
