@@ -2,6 +2,7 @@ package remotekms
 
 import (
 	"context"
+	"maps"
 	"path"
 	"slices"
 
@@ -24,9 +25,7 @@ func (k *KMS) SetState(key string, version int, s keyring.State, denied []keyrin
 func (k *KMS) changeKey(op, key string, do func(*keyring.Ring) (keyring.KEK, error)) (keyring.KEK, error) {
 	k.change.Lock()
 	defer k.change.Unlock()
-	k.mu.RLock()
-	ring := k.rings[key]
-	k.mu.RUnlock()
+	ring := k.ring(key)
 	if ring == nil {
 		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
 	}
@@ -40,12 +39,11 @@ func (k *KMS) changeKey(op, key string, do func(*keyring.Ring) (keyring.KEK, err
 
 // Keys is every key, by name.
 func (k *KMS) Keys() []Key {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
 	keys := []Key{}
-	for _, name := range k.names() {
-		k.mu.RLock()
-		ring := k.rings[name]
-		k.mu.RUnlock()
-		keys = append(keys, describe(name, ring))
+	for _, name := range slices.Sorted(maps.Keys(k.rings)) {
+		keys = append(keys, describe(name, k.rings[name]))
 	}
 	return keys
 }
@@ -59,7 +57,7 @@ func (k *KMS) SetRule(r Rule) error {
 		k.revoke(r)
 	}
 	return k.changeRules("rule", r.Caller, func(rules []Rule) ([]Rule, error) {
-		if i := indexRule(rules, r.Caller); i >= 0 {
+		if i := slices.IndexFunc(rules, func(old Rule) bool { return old.Caller == r.Caller }); i >= 0 {
 			rules[i] = r
 			return rules, nil
 		}
@@ -97,10 +95,6 @@ func (k *KMS) DeleteRule(caller string) error {
 
 // CodeNoRule is the refusal for a rule that does not exist.
 const CodeNoRule = "unknown-rule"
-
-func indexRule(rules []Rule, caller string) int {
-	return slices.IndexFunc(rules, func(r Rule) bool { return r.Caller == caller })
-}
 
 func (k *KMS) changeRules(op, caller string, do func([]Rule) ([]Rule, error)) error {
 	k.change.Lock()

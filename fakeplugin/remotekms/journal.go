@@ -42,5 +42,3 @@ func (k *KMS) record(o Operation, err error) {
 			slog.String("kekID", o.KEKID), slog.String("code", o.Code))
 	}
 }
-
-func (k *KMS) Journal() *journal.Log[Operation] { return k.journal }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -122,9 +121,7 @@ func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyri
 	if treatment.Deny {
 		return keyring.KEK{}, denied(caller)
 	}
-	k.mu.RLock()
-	ring := k.rings[key]
-	k.mu.RUnlock()
+	ring := k.ring(key)
 	if ring == nil {
 		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
 	}
@@ -202,24 +199,23 @@ func (k *KMS) reach(ctx context.Context, caller Caller) (Rule, error) {
 	return t, nil
 }
 
+// ring is that of a key; nil if there is no such key.
+func (k *KMS) ring(key string) *keyring.Ring {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.rings[key]
+}
+
 // ensure is the ring of key, with a first KEK.
 func (k *KMS) ensure(key string) (*keyring.Ring, error) {
-	k.mu.RLock()
-	ring := k.rings[key]
-	k.mu.RUnlock()
-	if ring != nil {
+	if ring := k.ring(key); ring != nil {
 		return ring, nil
 	}
 	k.change.Lock()
 	defer k.change.Unlock()
-	if ring := k.rings[key]; ring != nil { // only changed under k.change
+	switch ring := k.rings[key]; { // only changed under k.change
+	case ring != nil:
 		return ring, nil
-	}
-	return k.create(key)
-}
-
-func (k *KMS) create(key string) (*keyring.Ring, error) {
-	switch {
 	case !keyName.MatchString(key):
 		return nil, refuse(keyring.CodeInvalid, "key name %.80q: expected letters, digits, dots, dashes and underscores, at most 63", key)
 	case len(k.rings) >= MaxKeys:
@@ -236,15 +232,4 @@ func (k *KMS) create(key string) (*keyring.Ring, error) {
 	err = k.save()
 	k.record(Operation{Op: "create", Key: key, KEKID: kek.ID, Version: kek.Version}, err)
 	return ring, err
-}
-
-func (k *KMS) names() []string {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	names := make([]string, 0, len(k.rings))
-	for name := range k.rings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

@@ -50,8 +50,8 @@ func (k *KMS) save() error {
 		return nil
 	}
 	s := state{Version: stateVersion, Keys: map[string]keyring.Snapshot{}, Rules: k.Rules()}
-	for _, name := range k.names() {
-		s.Keys[name] = k.rings[name].Snapshot() // under k.change, nobody else writes the map
+	for name, ring := range k.rings { // under k.change, nobody else writes the map
+		s.Keys[name] = ring.Snapshot()
 	}
 	b, err := json.Marshal(s)
 	if err != nil {

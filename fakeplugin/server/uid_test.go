@@ -48,7 +48,8 @@ func olderEncrypt(plain string) []byte {
 func uidWorld(t *testing.T, optional bool) (w *world, encrypt func() (*kmsapi.EncryptResponse, error), kms *journal.Log[remotekms.Operation]) {
 	t.Helper()
 	w = &world{WithT: NewWithT(t), t: t, at: endpoint.Endpoint{Network: "unix", Address: filepath.Join(openDir(t), "kms-1.sock")}}
-	model, err := remotekms.New(remotekms.Options{})
+	kms = journal.New[remotekms.Operation](journal.DefaultCapacity, nil)
+	model, err := remotekms.New(remotekms.Options{Journal: kms})
 	w.Expect(err).NotTo(HaveOccurred())
 	w.plugin = plugin.New(plugin.Options{Name: "cp-1/1", Key: "key-1", Service: model, UIDOptional: optional})
 	w.Expect(w.plugin.Poll(t.Context())).To(Succeed())
@@ -67,7 +68,7 @@ func uidWorld(t *testing.T, optional bool) (w *world, encrypt func() (*kmsapi.En
 		}
 		resp := &kmsapi.EncryptResponse{}
 		return resp, proto.Unmarshal(out, resp)
-	}, model.Journal()
+	}, kms
 }
 
 // A request without a uid is, byte for byte, what an older API server sends.
