@@ -36,7 +36,7 @@ func (s Summary) Markdown(coverage string) string {
 	if waits := s.WaitsText(); waits != "" {
 		fmt.Fprintf(&b, "\n%s\n", escape(strings.ReplaceAll(waits, "\n", "; "), maxParagraph))
 	}
-	all := s.allTable()
+	all := allTable(s.sorted())
 	left := maxMarkdown - b.Len() - len(all)
 	for i, r := range broken {
 		text := details(r)
@@ -146,10 +146,10 @@ func heading(f result.Failure) string {
 	return text
 }
 
-func (s Summary) allTable() string {
+func allTable(results []result.Result) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n<details><summary>All %d results</summary>\n\n| area | scenario | on | result | time |\n|---|---|---|---|---|\n", len(s.Results))
-	for _, r := range s.sorted() {
+	fmt.Fprintf(&b, "\n<details><summary>All %d results</summary>\n\n| area | scenario | on | result | time |\n|---|---|---|---|---|\n", len(results))
+	for _, r := range results {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", escape(r.Area, maxCell), escape(r.Scenario, maxCell), escape(r.On(), maxCell), r.StatusText(), text.Tenths(r.Took))
 	}
 	b.WriteString("\n</details>\n")

@@ -17,13 +17,9 @@ type Summary struct {
 }
 
 // Count is how many results have a status.
-func (s Summary) Count(status result.Status) int {
-	return s.count(func(r result.Result) bool { return r.Status == status })
-}
-
-func (s Summary) count(is func(result.Result) bool) (n int) {
+func (s Summary) Count(status result.Status) (n int) {
 	for _, r := range s.Results {
-		if is(r) {
+		if r.Status == status {
 			n++
 		}
 	}
@@ -66,20 +62,34 @@ func (s Summary) Line() string {
 	return fmt.Sprintf("e2e: %s on %s in %s", s.Counts(), s.backend(), text.Tenths(s.Took))
 }
 
-// Counts is how many scenarios came to each status.
+// Counts is how many scenarios came to each status. What most runs have none of is left out where it is none.
 func (s Summary) Counts() string {
-	return fmt.Sprintf("%d passed, %d failed, %d not supported%s%s", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.NotSupported), s.needRoot(), s.rarely())
-}
-
-// needRoot counts the scenarios that the same backend runs for root: an ordinary runner leaves them out.
-func (s Summary) needRoot() string {
-	n := s.count(func(r result.Result) bool {
-		return r.Status == result.NotSupported && slices.ContainsFunc(r.Reasons, func(s string) bool { return strings.HasSuffix(s, "needs root") })
-	})
-	if n == 0 {
-		return ""
+	var needRoot, again, house int
+	for _, r := range s.Results {
+		// An ordinary runner leaves out what the same backend runs for root.
+		if r.Status == result.NotSupported && slices.ContainsFunc(r.Reasons, func(s string) bool { return strings.HasSuffix(s, "needs root") }) {
+			needRoot++
+		}
+		if r.JudgedAgain {
+			again++
+		}
+		if len(r.House) > 0 {
+			house++
+		}
 	}
-	return fmt.Sprintf(" (%d: needs root)", n)
+	text := fmt.Sprintf("%d passed, %d failed, %d not supported", s.Count(result.Passed), s.Count(result.Failed), s.Count(result.NotSupported))
+	if needRoot > 0 {
+		text += fmt.Sprintf(" (%d: needs root)", needRoot)
+	}
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{s.Count(result.CouldNotRun), "COULD NOT RUN"}, {s.Count(result.Inconclusive), "INCONCLUSIVE"}, {s.Count(result.Interrupted), "interrupted"}, {s.Count(result.NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
+		if x.n > 0 {
+			text += fmt.Sprintf(", %d %s", x.n, x.what)
+		}
+	}
+	return text
 }
 
 // nothingJudged says why no scenario was judged; empty if one was.
@@ -96,22 +106,6 @@ func (s Summary) nothingJudged() string {
 		return "No scenario ran, which is a failure: the backend supports none of those that were selected."
 	}
 	return "No scenario ran, which is a failure: none was selected. Look at the files or labels."
-}
-
-// rarely are the counts that most runs have none of, each behind a comma.
-func (s Summary) rarely() string {
-	again := s.count(func(r result.Result) bool { return r.JudgedAgain })
-	house := s.count(func(r result.Result) bool { return len(r.House) > 0 })
-	text := ""
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{s.Count(result.CouldNotRun), "COULD NOT RUN"}, {s.Count(result.Inconclusive), "INCONCLUSIVE"}, {s.Count(result.Interrupted), "interrupted"}, {s.Count(result.NotBegun), "NOT BEGUN"}, {again, "judged again"}, {house, "with house rules not kept"}} {
-		if x.n > 0 {
-			text += fmt.Sprintf(", %d %s", x.n, x.what)
-		}
-	}
-	return text
 }
 
 // bootedTwice is a line for the clusters that did not come up at the first attempt; empty if there are none.
@@ -132,42 +126,32 @@ func (s Summary) bootedTwice() string {
 	}
 }
 
-// forms are the wire forms of a run that has more than the default one; empty if it has not.
-func (s Summary) forms() string {
-	if !slices.ContainsFunc(s.Results, result.Result.OtherForm) {
-		return ""
-	}
-	var forms []string
-	for _, r := range s.Results {
-		if r.Form != "" && !r.Status.Skipped() && !slices.Contains(forms, r.Form) {
-			forms = append(forms, r.Form)
-		}
-	}
-	slices.Sort(forms)
-	return " (" + strings.Join(forms, ", ") + ")"
-}
-
-// underTest names the plugin or the operator under test, if there is one.
-func (s Summary) underTest() string {
-	for _, r := range s.Results {
-		if r.Plugin != "" {
-			return " with plugin " + r.Plugin
-		}
-		if r.Operator != "" {
-			return " with operator " + r.Operator
-		}
-	}
-	return ""
-}
-
+// backend is the backend of all, with the wire forms of a run that has more than the default one, and the plugin or the operator under test.
 func (s Summary) backend() string {
-	if s.Backend != "" {
-		return s.Backend + s.forms() + s.underTest()
-	}
-	if len(s.Results) > 0 {
+	if s.Backend == "" && len(s.Results) > 0 {
 		return s.Results[0].Backend
 	}
-	return "no backend"
+	if s.Backend == "" {
+		return "no backend"
+	}
+	var forms []string
+	under := ""
+	for _, r := range slices.Backward(s.Results) {
+		if r.Form != "" && !r.Status.Skipped() {
+			forms = append(forms, r.Form)
+		}
+		switch {
+		case r.Plugin != "":
+			under = " with plugin " + r.Plugin
+		case r.Operator != "":
+			under = " with operator " + r.Operator
+		}
+	}
+	if !slices.ContainsFunc(s.Results, result.Result.OtherForm) {
+		return s.Backend + under
+	}
+	slices.Sort(forms)
+	return s.Backend + " (" + strings.Join(slices.Compact(forms), ", ") + ")" + under
 }
 
 // sorted is the results by area and name, as everything shows them.

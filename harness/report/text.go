@@ -15,8 +15,9 @@ import (
 // WriteText writes what a person reads at the end: a table, each failure in full, and the last line.
 func (s Summary) WriteText(w io.Writer) error {
 	var b strings.Builder
-	s.table(&b)
-	for _, r := range s.sorted() {
+	results := s.sorted()
+	table(&b, results)
+	for _, r := range results {
 		if r.Status == result.NotBegun { // the table has its name, and all have one of two reasons
 			continue
 		}
@@ -24,23 +25,19 @@ func (s Summary) WriteText(w io.Writer) error {
 			b.WriteString("\n" + r.Text())
 		}
 	}
-	for _, reason := range s.notBegun() {
-		b.WriteString("\n" + reason + "\n")
-	}
-	if text := s.nothingJudged(); text != "" {
-		b.WriteString("\n" + text + "\n")
-	}
-	if waits := s.WaitsText(); waits != "" {
-		b.WriteString("\n" + waits + "\n")
+	for _, text := range append(notBegun(results), s.nothingJudged(), s.WaitsText()) {
+		if text != "" {
+			b.WriteString("\n" + text + "\n")
+		}
 	}
 	b.WriteString("\n" + s.bootedTwice() + s.Line() + "\n")
 	_, err := io.WriteString(w, contract.SafeLines(b.String(), maxReproduced)) // names and texts of a result are anybody's
 	return err
 }
 
-func (s Summary) table(b *strings.Builder) {
+func table(b *strings.Builder, results []result.Result) {
 	tab := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
-	forms := slices.ContainsFunc(s.Results, result.Result.OtherForm)
+	forms := slices.ContainsFunc(results, result.Result.OtherForm)
 	form := func(text string) string {
 		if !forms {
 			return ""
@@ -48,7 +45,7 @@ func (s Summary) table(b *strings.Builder) {
 		return text + "\t"
 	}
 	fmt.Fprintln(tab, "AREA\tSCENARIO\t"+form("FORM")+"RESULT\tTIME\tJUDGED")
-	for _, r := range s.sorted() {
+	for _, r := range results {
 		fmt.Fprintf(tab, "%s\t%s\t%s%s\t%s\t%s\n", r.Area, r.Scenario, form(r.Form), r.StatusText(), text.Tenths(r.Took), judgedText(r))
 	}
 	tab.Flush()
@@ -62,10 +59,10 @@ func judgedText(r result.Result) string {
 }
 
 // notBegun is a line for each reason why scenarios were not begun, with their names.
-func (s Summary) notBegun() (all []string) {
+func notBegun(results []result.Result) (all []string) {
 	var reasons []string
 	names := map[string][]string{}
-	for _, r := range s.sorted() {
+	for _, r := range results {
 		if r.Status == result.NotBegun {
 			reason := result.Indent(strings.Join(r.Reasons, "; "))
 			if names[reason] == nil {
