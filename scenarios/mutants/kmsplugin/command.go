@@ -17,10 +17,10 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// Main runs the program of the mutants and returns its exit code.
-func Main(ctx context.Context, args []string, stderr io.Writer) int {
+// Main runs the program of the mutants, and of further plugins, and returns its exit code.
+func Main(ctx context.Context, args []string, stderr io.Writer, further ...Mutant) int {
 	root := &cobra.Command{Use: "mutant-plugin", Short: "Serve a KMS v2 plugin that is wrong on purpose", SilenceUsage: true, SilenceErrors: true}
-	root.AddCommand(newServeCommand(stderr), newHookCommand())
+	root.AddCommand(newServeCommand(append(All(), further...), stderr), newHookCommand())
 	root.SetArgs(args)
 	root.SetErr(stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
@@ -30,14 +30,14 @@ func Main(ctx context.Context, args []string, stderr io.Writer) int {
 	return 0
 }
 
-func newServeCommand(stderr io.Writer) *cobra.Command {
+func newServeCommand(all []Mutant, stderr io.Writer) *cobra.Command {
 	var name, listen, state string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve until SIGTERM", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			m, ok := find(name)
+			m, ok := find(all, name)
 			if !ok && name != "" {
-				return fmt.Errorf("--mutation %q: no mutant or variant has this name", name)
+				return fmt.Errorf("--mutation %q: no mutant has this name", name)
 			}
 			at, err := endpoint.ParseUnix(listen)
 			if err != nil {
@@ -60,7 +60,7 @@ func newServeCommand(stderr io.Writer) *cobra.Command {
 			return r.Serve(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&name, "mutation", "", "the mutant or variant; empty: the correct plugin")
+	cmd.Flags().StringVar(&name, "mutation", "", "the mutant; empty: the correct plugin")
 	cmd.Flags().StringVar(&listen, "listen", "", "unix:///PATH or unix:///@NAME")
 	cmd.Flags().StringVar(&state, "state", "", "folder of the KMS")
 	return cmd

@@ -310,6 +310,14 @@ func sealWith(nonce func(plaintext, key []byte) []byte) func(*Reference) {
 	}
 }
 
+// unlimited makes Encrypt accept plaintexts of any length.
+func unlimited(r *Reference) {
+	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
+		resp, err := next(ctx, &kmsapi.EncryptRequest{Uid: q.Uid})
+		return r.reseal(resp, err, func(key []byte) []byte { return seal(key, q.Plaintext, nil) })
+	})
+}
+
 // reseal puts into an answer what ciphertext returns for the key of the answer.
 func (r *Reference) reseal(resp *kmsapi.EncryptResponse, err error, ciphertext func(key []byte) []byte) (*kmsapi.EncryptResponse, error) {
 	if err != nil {

@@ -27,7 +27,7 @@ const child = "mutant-plugin"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == child {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-		code := Main(ctx, os.Args[2:], os.Stderr)
+		code := Main(ctx, os.Args[2:], os.Stderr, served()...)
 		stop()
 		os.Exit(code)
 	}

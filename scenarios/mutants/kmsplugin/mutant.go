@@ -22,8 +22,10 @@ func All() []Mutant {
 	return slices.Concat(transportMutants(), statusMutants(), envelopeMutants(), hostileMutants(), loadMutants(), rotationMutants(), honestyMutants(), lifecycleMutants(), secrecyMutants())
 }
 
-func Find(name string) (Mutant, bool) {
-	all := All()
+// Find is the mutant with a name.
+func Find(name string) (Mutant, bool) { return find(All(), name) }
+
+func find(all []Mutant, name string) (Mutant, bool) {
 	if i := slices.IndexFunc(all, func(m Mutant) bool { return m.Name == name }); i >= 0 {
 		return all[i], true
 	}

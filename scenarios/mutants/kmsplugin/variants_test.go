@@ -5,7 +5,6 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,17 +48,12 @@ func Variants() []Variant {
 	}
 }
 
-// find returns the change of the mutant or of the variant with a name.
-func find(name string) (Mutant, bool) {
-	if m, ok := Find(name); ok {
-		return m, true
+// served are the variants as the program of the test serves them.
+func served() (all []Mutant) {
+	for _, v := range Variants() {
+		all = append(all, Mutant{Name: v.Name, Change: v.Change})
 	}
-	all := Variants()
-	i := slices.IndexFunc(all, func(v Variant) bool { return v.Name == name })
-	if i < 0 {
-		return Mutant{}, false
-	}
-	return Mutant{Name: name, Change: all[i].Change}, true
+	return all
 }
 
 // eachCall runs f before each Encrypt and Decrypt, with the uid of the request.
@@ -175,14 +169,6 @@ func limitsReached(r *Reference) {
 	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 		used := len(annotation) + len(resp.Annotations[annotation]) + len(name)
 		resp.Annotations[name] = make([]byte, 32<<10-used)
-	})
-}
-
-// unlimited makes Encrypt accept plaintexts of any length.
-func unlimited(r *Reference) {
-	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
-		resp, err := next(ctx, &kmsapi.EncryptRequest{Uid: q.Uid})
-		return r.reseal(resp, err, func(key []byte) []byte { return seal(key, q.Plaintext, nil) })
 	})
 }
 
