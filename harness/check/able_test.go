@@ -41,8 +41,8 @@ func TestSlowAPIServerExcusesTheAggregator(t *testing.T) {
 		w.boot()
 		v := facts.New(w.finish(50 * time.Second))
 		middle := span.New(v.Period.From.Add(35*time.Second), v.Period.From.Add(36*time.Second))
-		if judged := v.AggregatorInCharge.Covers(middle); judged != c.judged {
-			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.AggregatorInCharge)
+		if judged := v.Aggregator.InCharge.Covers(middle); judged != c.judged {
+			t.Errorf("%s to %s %s: the aggregator is judged %v, expected %v; it is in charge %v", c.from, c.to, c.state, judged, c.judged, v.Aggregator.InCharge)
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestGlitchBreaksWhatIsUnderWay(t *testing.T) {
 		})
 		w.boot()
 		v := facts.New(w.finish(20 * time.Second))
-		if able := v.ReporterAble("cp-1"); len(able) != c.spans {
+		if able := v.Reporters.Able("cp-1"); len(able) != c.spans {
 			t.Errorf("%s for no time: the reporter could write in %v, expected %d spans", c.state, able, c.spans)
 		}
 	}

@@ -44,11 +44,9 @@ func TestFaultKind(t *testing.T) {
 func TestExposure(t *testing.T) {
 	begin := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }
-	v := facts.New(nil)
-	v.Period, v.Phases[history.PhaseAfter] = span.New(at(0), at(1000)), at(500)
-	v.Run.Timing.Interval, v.Run.Timing.AggregatorLatency = time.Second, time.Second // 5 s after its end
+	var actions facts.Actions
 	act := func(s float64, verb, target string, params map[string]any) {
-		v.Actions = append(v.Actions, facts.Action{Action: &history.Action{Verb: verb, Target: target, Params: params}, Span: span.New(at(s), at(s)), Done: true})
+		actions.All = append(actions.All, facts.Action{Action: &history.Action{Verb: verb, Target: target, Params: params}, Span: span.New(at(s), at(s)), Done: true})
 	}
 	act(10, "inject", "plugin cp-1/*", map[string]any{"fault": "hang"})
 	act(12, "kill", "process reporter/cp-1", nil)
@@ -57,7 +55,7 @@ func TestExposure(t *testing.T) {
 	act(30, "start", "process reporter/cp-1", nil)
 	act(40, "rotate", "", nil)
 	act(100, "link", "link aggregator to load-balancer", map[string]any{"mode": "cut"}) // never ended but by healing
-	windows := v.FaultWindows()
+	windows := actions.FaultWindows(5*time.Second, at(500))
 	for _, c := range []struct {
 		from, to float64
 		want     []string

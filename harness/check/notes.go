@@ -26,7 +26,7 @@ func notes(v *facts.Facts) []string {
 	}
 	watched := append(invariants.RolesUnderTest(v), history.RoleAPIServer)
 	for e := range v.Each(history.KindContainer, history.KindProcess) {
-		if what, node := death(*e, watched); what != "" && v.Period.Contains(e.At) && !v.AskedToEnd(node, e.At) && !v.Revising(node).Contains(e.At) {
+		if what, node := death(*e, watched); what != "" && v.Period.Contains(e.At) && !v.Actions.AskedToEnd(node, e.At) && !v.Revisions[node].Contains(e.At) {
 			all = append(all, fmt.Sprintf("at %s (%s): %s, and no action asked for that", text.Short(e.At.Sub(v.Period.From)), e.At.UTC().Format("15:04:05.000"), what))
 		}
 	}

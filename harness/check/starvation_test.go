@@ -269,7 +269,7 @@ func TestLaterThanStarvationCauses(t *testing.T) {
 	due := v.Period.From.Add(13 * sec)
 	for late, explained := range map[time.Duration]bool{0: true, 900 * milli: true, 4 * sec: false} {
 		f := Finding{Count: 1, Violations: []Violation{{At: due.Add(late), To: due}}}
-		if why := explainsAll(v, invariant("FRESH-ONLY"), f); (why != "") != explained {
+		if why := newStarvation(v).explainsAll(invariant("FRESH-ONLY"), f); (why != "") != explained {
 			t.Errorf("%v late: %q", late, why)
 		}
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,27 +103,27 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	for _, x := range v.Run.Excused {
 		excuses[x.Invariant] = x.Reason
 	}
-	faults := v.FaultWindows()
+	faults, starved := v.Actions.FaultWindows(v.StaleBound(), cmp.Or(v.Phases[history.PhaseAfter], v.Period.To)), newStarvation(v)
 	for _, i := range append(Invariants(), own...) {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
 		f := find(all, i)
 		switch i.ID {
 		case invariants.DetectionID:
-			out.Detection = invariants.Summarize(f.Latencies, v.Run.Timing.DetectionBound()+v.Tolerance())
+			out.Detection = invariants.Summarize(f.Latencies, v.DetectionBound()+v.Tolerance)
 		case invariants.RecoveryID:
-			out.Recovery = invariants.Summarize(f.Latencies, v.Run.Timing.RecoveryBound()+v.Tolerance())
+			out.Recovery = invariants.Summarize(f.Latencies, v.RecoveryBound()+v.Tolerance)
 		}
-		out.Invariants = append(out.Invariants, result(v, i, f, faults, reason, excused))
+		out.Invariants = append(out.Invariants, result(v, i, f, faults, starved, reason, excused))
 	}
 	for _, id := range slices.Sorted(maps.Keys(excuses)) {
 		out.Problems = append(out.Problems, fmt.Sprintf("the scenario excuses %s, which is no invariant", text.Quoted(id)))
 	}
-	out.WrongForm = v.WrongForm()
-	steps := out.addEngine(v)
+	out.WrongForm = wrongForm(v)
+	steps := out.addEngine(v, starved)
 	out.Notes = notes(v)
 	out.Containers, out.ContainerChanges = containers(v)
-	out.Starvation = v.Starvation.Total()
+	out.Starvation = starved.total.Total()
 	out.order(v.Run, steps)
 	out.decide(steps)
 	return out
@@ -137,7 +138,7 @@ func find(all []*facts.Facts, i Invariant) Finding {
 	return f
 }
 
-func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, reason string, excused bool) Result {
+func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, starved starvation, reason string, excused bool) Result {
 	for n := range f.Violations {
 		f.Violations[n].House = i.House(f.Violations[n].Rule)
 	}
@@ -150,7 +151,7 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 	case f.Count > 0 && excused:
 		r.Status = Excused
 	case f.Count > 0:
-		r.Status, r.starved = Failed, explainsAll(v, i, f)
+		r.Status, r.starved = Failed, starved.explainsAll(i, f)
 	case excused:
 		r.Status, r.Count = Failed, 1
 		f.Violate(Violation{At: v.Period.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
@@ -170,11 +171,11 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 
 // addEngine adds what the engine judged and did, and whether the recording is complete. It returns the failed actions and
 // expectations.
-func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
+func (out *Verdict) addEngine(v *facts.Facts, starved starvation) (steps []Failing) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	failing := func(f Failing, timed bool) {
-		if why := explains(v, f.At, 0); timed && why != "" {
-			f.starved = why
+		if timed {
+			f.starved = starved.explains(f.At, 0)
 		}
 		steps = append(steps, f)
 		out.Problems = append(out.Problems, f.problem)
@@ -184,12 +185,12 @@ func (out *Verdict) addEngine(v *facts.Facts) (steps []Failing) {
 	} else if err := v.Run.Timing.Validate(); err != nil {
 		problem("the run's timing is not valid: %v", err)
 	}
-	for _, a := range v.Actions {
+	for _, a := range v.Actions.All {
 		switch {
 		case a.Done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.Failed:
-			failing(failingAction(a, a.To.Sub(v.Period.From)), a.Length() >= v.Run.Timing.DetectionBound()) // what is refused fails at once
+			failing(failingAction(a, a.To.Sub(v.Period.From)), a.Length() >= v.DetectionBound()) // what is refused fails at once
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}

@@ -23,21 +23,9 @@ type Action struct {
 // Failure is the error of an action that failed.
 func (a Action) Failure() string { return a.why + a.Error }
 
-func (v *Facts) readActions() {
-	open := map[string]int{}
-	for e := range v.Each(history.KindAction) {
-		a := e.Action
-		if i, ok := open[a.ID]; ok && a.State != history.ActionBegan {
-			began := &v.Actions[i]
-			began.To, began.Done, began.Failed, began.why = e.At, a.State == history.ActionDone, a.State == history.ActionFailed, a.Error
-			delete(open, a.ID)
-			continue
-		}
-		if a.State == history.ActionBegan {
-			open[a.ID] = len(v.Actions)
-		}
-		v.Actions = append(v.Actions, Action{Action: a, Span: span.New(e.At, e.At), Done: a.State == history.ActionDone, other: e.APIServer != ""})
-	}
+// Ends reports whether an action ends processes, containers or nodes.
+func (a Action) Ends() bool {
+	return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb)
 }
 
 // targets are the words of an action's target.
@@ -54,30 +42,49 @@ func (a Action) EndsReporter(node string) bool {
 
 // on reports whether the action was aimed at p. A target that names no plugin is aimed at all of them.
 func (a Action) on(p PluginID) bool {
-	if a.other {
-		return false
-	}
-	named := false
-	for _, word := range a.targets() {
-		if !strings.Contains(word, "/") {
+	named := slices.DeleteFunc(a.targets(), func(word string) bool { return !strings.Contains(word, "/") })
+	return !a.other && (len(named) == 0 || slices.ContainsFunc(named, func(word string) bool {
+		return word == p.String() || strings.HasSuffix(word, "/"+p.String()) || word == p.Node+"/*"
+	}))
+}
+
+// Actions are what the engine did, in the order in which it began.
+type Actions struct {
+	All       []Action
+	nodes     map[string]bool // that were ever expected, or on which something ran
+	tolerance time.Duration
+}
+
+func newActions(log *Log, tolerance time.Duration) *Actions {
+	out := &Actions{nodes: map[string]bool{}, tolerance: tolerance}
+	open := map[string]int{}
+	for e := range log.Each(history.KindAction) {
+		a := e.Action
+		if i, ok := open[a.ID]; ok && a.State != history.ActionBegan {
+			began := &out.All[i]
+			began.To, began.Done, began.Failed, began.why = e.At, a.State == history.ActionDone, a.State == history.ActionFailed, a.Error
+			delete(open, a.ID)
 			continue
 		}
-		named = true
-		if word == p.String() || strings.HasSuffix(word, "/"+p.String()) || word == p.Node+"/*" {
-			return true
+		if a.State == history.ActionBegan {
+			open[a.ID] = len(out.All)
+		}
+		out.All = append(out.All, Action{Action: a, Span: span.New(e.At, e.At), Done: a.State == history.ActionDone, other: e.APIServer != ""})
+	}
+	for e := range log.Each(history.KindExpected, history.KindProcess, history.KindContainer) {
+		switch {
+		case e.Expected != nil:
+			for _, n := range e.Expected.Nodes {
+				out.nodes[n.Name] = true
+			}
+		case e.Process != nil:
+			out.nodes[e.Process.Node] = true
+		default:
+			out.nodes[e.Container.Node] = true
 		}
 	}
-	return !named
-}
-
-// actionsOn are the actions of a verb that were aimed at a plugin.
-func (v *Facts) actionsOn(p PluginID, verb string) []Action {
-	return slices.DeleteFunc(slices.Clone(v.Actions), func(a Action) bool { return a.Verb != verb || !a.on(p) })
-}
-
-// ends: these verbs end processes, containers or nodes.
-func (a Action) ends() bool {
-	return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb)
+	delete(out.nodes, "")
+	return out
 }
 
 // aftermath is how long after an action something may still end because of it: a kubelet gives a pod half a minute.
@@ -85,26 +92,31 @@ const aftermath = time.Minute
 
 // AskedToEnd reports whether an action may have ended something on a node: one that ends things, there or at a place that it does not name, and not long
 // ago.
-func (v *Facts) AskedToEnd(node string, at time.Time) bool {
-	return v.lasting(at, aftermath, func(a Action) bool { return a.ends() && v.Concerns(a, node) })
+func (a *Actions) AskedToEnd(node string, at time.Time) bool {
+	return a.lasting(at, aftermath, func(x Action) bool { return x.Ends() && a.Concerns(x, node) })
+}
+
+// UnderWay reports whether an action that ok accepts was under way, or had just been.
+func (a *Actions) UnderWay(at time.Time, ok func(Action) bool) bool {
+	return a.lasting(at, a.tolerance, ok)
 }
 
 // lasting reports whether an action that ok accepts was under way, or had been until a while before.
-func (v *Facts) lasting(at time.Time, before time.Duration, ok func(Action) bool) bool {
-	return slices.ContainsFunc(v.Actions, func(a Action) bool {
-		over := (a.Done || a.Failed) && at.After(a.To.Add(before))
-		return !at.Before(a.From) && !over && ok(a)
+func (a *Actions) lasting(at time.Time, before time.Duration, ok func(Action) bool) bool {
+	return slices.ContainsFunc(a.All, func(x Action) bool {
+		over := (x.Done || x.Failed) && at.After(x.To.Add(before))
+		return !at.Before(x.From) && !over && ok(x)
 	})
 }
 
 // Concerns reports whether an action concerns a node: all do whose words name no other.
-func (v *Facts) Concerns(a Action, node string) bool {
-	words := a.Target
-	for _, p := range a.Params {
+func (a *Actions) Concerns(x Action, node string) bool {
+	words := x.Target
+	for _, p := range x.Params {
 		words += fmt.Sprint(" ", p)
 	}
 	other := false
-	for name := range v.nodeNames {
+	for name := range a.nodes {
 		if strings.Contains(words, name) {
 			if name == node || node == "" {
 				return true
@@ -115,77 +127,7 @@ func (v *Facts) Concerns(a Action, node string) bool {
 	return !other
 }
 
-// readNodeNames reads which nodes were ever expected, and on which something ran.
-func (v *Facts) readNodeNames() {
-	v.nodeNames = map[string]bool{}
-	for e := range v.Each(history.KindExpected, history.KindProcess, history.KindContainer) {
-		switch {
-		case e.Expected != nil:
-			for _, n := range e.Expected.Nodes {
-				v.nodeNames[n.Name] = true
-			}
-		case e.Process != nil:
-			v.nodeNames[e.Process.Node] = true
-		default:
-			v.nodeNames[e.Container.Node] = true
-		}
-	}
-	delete(v.nodeNames, "")
-}
-
-// UnderWay reports whether an action of a verb was under way, or had just been.
-func (v *Facts) UnderWay(verb string, at time.Time) bool {
-	return v.lasting(at, v.Tolerance(), func(a Action) bool { return a.Verb == verb })
-}
-
-// Handled reports whether the scenario ended processes or nodes meanwhile.
-func (v *Facts) Handled(at time.Time) bool { return v.lasting(at, v.Tolerance(), Action.ends) }
-
-// Interruption is a pause of a program under test, or an end that was requested. It is forged if no action of the harness and no change of a container explains it:
-// a program that can write the journal of its supervisor could excuse itself by one. No other fact takes forged ones into account.
-type Interruption struct {
-	*history.Event
-	Pause, Forged bool
-}
-
-// UnderTest reports whether programs of a role are judged. The harness itself starts and ends the others.
-func UnderTest(role string) bool {
-	return slices.Contains([]string{history.RolePlugin, history.RoleReporter, history.RoleAggregator, history.RoleOperator}, role)
-}
-
-// readInterruptions reads pauses and requested ends. An operator has revisions rolled out, which end plugins and reporters at any time.
-func (v *Facts) readInterruptions() {
-	v.forged = map[int64]bool{}
-	for e := range v.Each(history.KindProcess) {
-		p := e.Process
-		pause := p.State == history.ProcessPaused || p.State == history.ProcessSilenced
-		requested := p.State == history.ProcessStopped || p.State == history.ProcessKilled
-		if !UnderTest(p.Role) || !pause && (!requested || v.Run.Lifecycle == history.LifecycleOperator) {
-			continue
-		}
-		x := Interruption{e, pause, !v.acted(e, pause) && !v.containerChanged(p.Node, e.At)}
-		v.forged[e.Seq] = x.Forged
-		v.Interruptions = append(v.Interruptions, x)
-	}
-}
-
-// acted reports whether an action was under way at an event that can have caused it: a pause is that of programs of its role, or of what they are in.
-func (v *Facts) acted(e *history.Event, pause bool) bool {
-	return slices.ContainsFunc(v.Actions, func(a Action) bool {
-		if a.From.After(e.At.Add(v.Tolerance())) || a.To.Before(e.At.Add(-v.Tolerance())) {
-			return false
-		}
-		pauses := a.Verb == "pause" || a.Verb == "silence"
-		return pauses == pause && (!pause || slices.Contains([]string{e.Process.Role, history.RoleNode, history.RolePod}, roleOf(a.Target))) && a.Verb != "wait"
-	})
-}
-
-// containerChanged reports whether the container engine told of a change on a node about then.
-func (v *Facts) containerChanged(node string, at time.Time) bool {
-	for c := range v.Each(history.KindContainer) {
-		if (node == "" || c.Container.Node == node) && at.Sub(c.At).Abs() <= max(v.Tolerance(), time.Second) {
-			return true
-		}
-	}
-	return false
+// on are the actions of a verb that were aimed at a plugin.
+func (a *Actions) on(p PluginID, verb string) []Action {
+	return slices.DeleteFunc(slices.Clone(a.All), func(x Action) bool { return x.Verb != verb || !x.on(p) })
 }

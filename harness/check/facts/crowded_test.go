@@ -24,13 +24,13 @@ func TestCrowded(t *testing.T) {
 		return Snapshot{At: at(s), Object: o}
 	}
 	v := New(nil)
-	v.Period, v.CRs = span.New(at(0), at(100)), []Snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
+	v.Reporters.period, v.CR.Snapshots = span.New(at(0), at(100)), []Snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
 	for _, s := range []int{10, 15, 50} {
-		v.addRequest(&Request{Request: &history.Request{Code: 422, Reason: "Invalid", Causes: []history.Cause{tooMany}}, Node: "cp-1", Write: true, Received: at(s), At: at(s).Add(time.Millisecond),
+		v.Requests.add(&Request{Request: &history.Request{Code: 422, Reason: "Invalid", Causes: []history.Cause{tooMany}}, Node: "cp-1", Write: true, Received: at(s), At: at(s).Add(time.Millisecond),
 			Body: Body{Known: true, Typed: make([]contract.TypedReport, 2)}})
 	}
 	// The one at 50 was refused although they would have fitted at 40: until the next state is seen, the API server is believed.
-	if got := v.crowded("cp-1"); len(got) != 2 || got[0] != span.New(at(10), at(30)) || got[1].From != at(50) {
+	if got := v.Reporters.crowded("cp-1"); len(got) != 2 || got[0] != span.New(at(10), at(30)) || got[1].From != at(50) {
 		t.Errorf("crowded: %v, expected until there is room for both items", got)
 	}
 }

@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -88,14 +87,15 @@ func roleOf(target string) string {
 	return name
 }
 
-// FaultWindows is when each kind of fault was in force, or had been shortly before: until what it did to a report is stale.
-func (v *Facts) FaultWindows() map[string]span.Set {
+// FaultWindows is when each kind of fault was in force, or had been shortly before: until what it did to a report is stale. Those that no action ended last until
+// last.
+func (all *Actions) FaultWindows(stale time.Duration, last time.Time) map[string]span.Set {
 	windows := map[string]span.Set{}
-	open := map[string]faultWindow{} // by verb's family and target
+	open := map[string]faultWindow{} // by kind and target
 	end := func(w faultWindow, at time.Time) {
-		windows[w.kind] = windows[w.kind].Union(span.Set{span.New(w.from, at.Add(v.Run.Timing.StaleBound()))})
+		windows[w.kind] = windows[w.kind].Union(span.Set{span.New(w.from, at.Add(stale))})
 	}
-	for _, a := range v.Actions {
+	for _, a := range all.All {
 		kind := a.faultKind()
 		switch family := faultFamily(a); {
 		case kind == "" && family != "":
@@ -114,7 +114,7 @@ func (v *Facts) FaultWindows() map[string]span.Set {
 		}
 	}
 	for _, w := range open {
-		end(w, span.Latest(cmp.Or(v.Phases[history.PhaseAfter], v.Period.To), w.from))
+		end(w, span.Latest(last, w.from))
 	}
 	return windows
 }

@@ -55,46 +55,41 @@ type ProcessState struct {
 	Activity Activity
 }
 
-// Disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if connections break visibly.
-type Disturbance struct {
-	At    time.Time
-	clean bool
+// Processes tells when each process ran.
+type Processes struct {
+	States      map[Process][]ProcessState
+	Successions map[Process]span.Set // while a process and its successor both ran
+	period      span.Span
 }
 
-func (v *Facts) readProcesses() {
-	v.Processes, v.Successions = map[Process][]ProcessState{}, map[Process]span.Set{}
+func newProcesses(log *Log, interruptions []Interruption) *Processes {
+	out := &Processes{map[Process][]ProcessState{}, map[Process]span.Set{}, log.Period}
 	var succession history.Succession
-	for e := range v.Each(history.KindProcess) {
-		p, k := e.Process, ProcessOf(e.Process)
-		if v.forged[e.Seq] || v.succeeded(&succession, *p, e.At) {
+	for e := range log.Each(history.KindProcess) {
+		forged := slices.ContainsFunc(interruptions, func(x Interruption) bool { return x.Event == e && x.Forged })
+		if forged || out.succeeded(&succession, *e.Process, e.At) {
 			continue
 		}
-		v.Processes[k] = span.Append(v.Processes[k], ProcessState{Span: span.New(e.At, v.Period.To), Seq: e.Seq, Event: p.State})
-		if DisturbsAggregator(p.Role) {
-			v.Disturbances = append(v.Disturbances, Disturbance{e.At, p.State != history.ProcessPaused && p.State != history.ProcessSilenced && p.State != history.ProcessResumed})
-		}
+		k := ProcessOf(e.Process)
+		out.States[k] = span.Append(out.States[k], ProcessState{Span: span.New(e.At, log.Period.To), Seq: e.Seq, Event: e.Process.State})
 	}
-	for _, states := range v.Processes {
+	for _, states := range out.States {
 		interpret(states)
 	}
+	return out
 }
 
 // succeeded reports whether a change is the end of a process whose successor was started before it, and notes how long they ran side by side.
-func (v *Facts) succeeded(s *history.Succession, p history.Process, at time.Time) bool {
+func (ps *Processes) succeeded(s *history.Succession, p history.Process, at time.Time) bool {
 	replaced, k := s.Replaced(p), ProcessOf(&p)
-	last := len(v.Successions[k]) - 1
+	last := len(ps.Successions[k]) - 1
 	switch {
 	case replaced && last >= 0:
-		v.Successions[k][last].To = at
+		ps.Successions[k][last].To = at
 	case p.State == history.ProcessStarted && s.Overlaps(p):
-		v.Successions[k] = append(v.Successions[k], span.New(at, v.Period.To))
+		ps.Successions[k] = append(ps.Successions[k], span.New(at, ps.period.To))
 	}
 	return replaced
-}
-
-// DisturbsAggregator: a change of these processes may break the aggregator's connections or its leadership.
-func DisturbsAggregator(role string) bool {
-	return slices.Contains([]string{history.RoleAggregator, history.RoleAPIServer, history.RoleEtcd, history.RoleLoadBalancer}, role)
 }
 
 // interpret gives every state its activity. A process that is never reported ready is taken as up when it is started.
@@ -136,38 +131,38 @@ func initial(first ProcessState) Activity {
 }
 
 // While is when the activity of a process was one of some. A process of which nothing is known had none.
-func (v *Facts) While(p Process, activities ...Activity) span.Set {
-	states := v.Processes[p]
+func (ps *Processes) While(p Process, activities ...Activity) span.Set {
+	states := ps.States[p]
 	if len(states) == 0 {
 		return nil
 	}
-	first := ProcessState{Span: span.New(v.Period.From, states[0].From), Activity: initial(states[0])}
+	first := ProcessState{Span: span.New(ps.period.From, states[0].From), Activity: initial(states[0])}
 	return span.Where(append([]ProcessState{first}, states...), func(s ProcessState) bool { return slices.Contains(activities, s.Activity) })
 }
 
 // UpOrUnmentioned is when a process of the environment was up: one that the history never mentions always was.
-func (v *Facts) UpOrUnmentioned(p Process) span.Set {
-	if len(v.Processes[p]) == 0 {
-		return span.Set{v.Period}
+func (ps *Processes) UpOrUnmentioned(p Process) span.Set {
+	if len(ps.States[p]) == 0 {
+		return span.Set{ps.period}
 	}
-	return v.While(p, Up)
+	return ps.While(p, Up)
 }
 
 // Runs reports whether a process ran, or was paused, at an instant. One of which nothing is known did.
-func (v *Facts) Runs(p Process, at time.Time) bool {
-	return len(v.Processes[p]) == 0 || v.While(p, Up, Paused).Contains(at)
+func (ps *Processes) Runs(p Process, at time.Time) bool {
+	return len(ps.States[p]) == 0 || ps.While(p, Up, Paused).Contains(at)
 }
 
 // StartedIn reports whether a process was started in (from, to].
-func (v *Facts) StartedIn(p Process, from, to time.Time) bool {
-	return slices.ContainsFunc(v.Processes[p], func(s ProcessState) bool {
+func (ps *Processes) StartedIn(p Process, from, to time.Time) bool {
+	return slices.ContainsFunc(ps.States[p], func(s ProcessState) bool {
 		return s.Event == history.ProcessStarted && s.From.After(from) && !s.From.After(to)
 	})
 }
 
 // OfRole has the processes of a role, sorted.
-func (v *Facts) OfRole(role string) (out []Process) {
-	for p := range v.Processes {
+func (ps *Processes) OfRole(role string) (out []Process) {
+	for p := range ps.States {
 		if p.Role == role {
 			out = append(out, p)
 		}
@@ -178,17 +173,25 @@ func (v *Facts) OfRole(role string) (out []Process) {
 	return out
 }
 
+// statesOf has the states of all processes of a role.
+func (ps *Processes) statesOf(role string) (out []ProcessState) {
+	for _, p := range ps.OfRole(role) {
+		out = append(out, ps.States[p]...)
+	}
+	return out
+}
+
 // every is when something held of each process of a role, and some when it held of one at least.
-func (v *Facts) every(role string, held func(Process) span.Set) span.Set {
-	out := span.Set{v.Period}
-	for _, p := range v.OfRole(role) {
+func (ps *Processes) every(role string, held func(Process) span.Set) span.Set {
+	out := span.Set{ps.period}
+	for _, p := range ps.OfRole(role) {
 		out = out.Intersect(held(p))
 	}
 	return out
 }
 
-func (v *Facts) some(role string, held func(Process) span.Set) (out span.Set) {
-	for _, p := range v.OfRole(role) {
+func (ps *Processes) some(role string, held func(Process) span.Set) (out span.Set) {
+	for _, p := range ps.OfRole(role) {
 		out = out.Union(held(p))
 	}
 	return out
@@ -196,83 +199,17 @@ func (v *Facts) some(role string, held func(Process) span.Set) (out span.Set) {
 
 // Encryptor is the role of the API server whose encryption configuration the history is about. In the history of an aggregated API server this is that server,
 // although its reporters write to a kube-apiserver.
-func (v *Facts) Encryptor() string {
-	if len(v.OfRole(history.RoleAggregatedAPIServer)) > 0 {
+func (ps *Processes) Encryptor() string {
+	if len(ps.OfRole(history.RoleAggregatedAPIServer)) > 0 {
 		return history.RoleAggregatedAPIServer
 	}
 	return history.RoleAPIServer
 }
 
-// ReporterRuns cuts the judged time where the reporter of a node was started or resumed: its ticks begin anew there. While two of them ran, both write at
-// their own rate: that time is left out.
-func (v *Facts) ReporterRuns(node string) []span.Span {
-	var runs []span.Span
-	end := v.Period.To.Add(time.Second)
-	cut := func(from time.Time) { runs = span.Append(runs, span.New(from, end)) }
-	cut(v.Period.From)
-	for _, s := range v.Processes[Reporter(node)] {
-		if s.Event == history.ProcessStarted || s.Event == history.ProcessResumed {
-			cut(s.From)
-		}
-	}
-	for i := range runs {
-		for _, two := range v.Successions[Reporter(node)] {
-			if two.From.Equal(runs[i].From) {
-				runs[i].From = two.To
-			}
-		}
-		runs[i].To = span.Latest(runs[i].From, runs[i].To)
-	}
-	return runs
-}
-
-// ReporterHandover is when two reporters of a node wrote, each of them what it had asked before its write: the later of two probes may be written first.
-// The last write of the one that ended was under way for a write's deadline at most.
-func (v *Facts) ReporterHandover(node string) (out span.Set) {
-	for _, s := range v.Successions[Reporter(node)] {
-		out = append(out, s.Grow(0, v.Run.Timing.WriteTimeout+v.Tolerance()))
-	}
-	return out
-}
-
-// Revised reports whether an event says that the pod of an API server was replaced.
-func Revised(e *history.Event) bool {
-	return e.Container != nil && e.Container.State == history.PodRevised
-}
-
-// Revising is when the pod of a node's API server was replaced: from the end of the old API server until everything in the new pod ran, or until the run
-// ended.
-func (v *Facts) Revising(node string) span.Set {
-	var all []span.Span
-	var asked time.Time // to end, by no action, and no pod has come since
-	server := Process{Role: v.Encryptor(), Node: node}
-	for e := range v.Each(history.KindProcess, history.KindContainer) {
-		if p := e.Process; p != nil && p.Role == server.Role && p.Node == node {
-			switch {
-			case p.State == history.ProcessStopping && !v.Handled(e.At):
-				asked = e.At
-			case p.State == history.ProcessReady:
-				asked = time.Time{}
-			}
-		}
-		if !Revised(e) || e.Container.Node != node {
-			continue
-		}
-		asked = time.Time{}
-		if began := v.lastEnd(server, e.At); !began.IsZero() {
-			all = append(all, span.New(began, e.At))
-		}
-	}
-	if !asked.IsZero() {
-		all = append(all, span.New(asked, v.Period.To))
-	}
-	return span.Merge(all)
-}
-
 // lastEnd is when a process ended for the last time at or before an instant; zero if it never did.
-func (v *Facts) lastEnd(p Process, until time.Time) (at time.Time) {
+func (ps *Processes) lastEnd(p Process, until time.Time) (at time.Time) {
 	before := Up
-	for _, s := range v.Processes[p] {
+	for _, s := range ps.States[p] {
 		if s.From.After(until) {
 			break
 		}

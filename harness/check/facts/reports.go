@@ -31,50 +31,19 @@ func (r *Report) Oversized() bool {
 	return max(condition, items) > contract.MaxReportBytes || len(r.Typed) > contract.MaxEntries
 }
 
-// ReportingNodes are the names of all nodes of which a report was ever seen, sorted.
-func (v *Facts) ReportingNodes() []string { return sortedKeys(v.Reports) }
+// Reports are the states of each node's report on the CR, from the first one on.
+type Reports map[string][]State[Report]
 
-// OwnReports are the reports of a node that the system under test wrote.
-func (v *Facts) OwnReports(node string) []State[Report] {
-	return slices.DeleteFunc(slices.Clone(v.Reports[node]), func(s State[Report]) bool { return s.Value == nil || s.Value.Foreign })
+// Nodes are the names of all nodes of which a report was ever seen, sorted.
+func (r Reports) Nodes() []string { return sortedKeys(r) }
+
+// Own are the reports of a node that the system under test wrote.
+func (r Reports) Own(node string) []State[Report] {
+	return slices.DeleteFunc(slices.Clone(r[node]), func(s State[Report]) bool { return s.Value == nil || s.Value.Foreign })
 }
 
-func present[T any](s State[T]) bool { return s.Value != nil }
-
-// Reported is when a report of node stood on the CR.
-func (v *Facts) Reported(node string) span.Set { return span.Where(v.Reports[node], present) }
-
-// ForeignReports is when a report that nobody of the system under test wrote stood on the CR.
-func (v *Facts) ForeignReports() (out span.Set) {
-	for _, states := range v.Reports {
-		out = out.Union(span.Where(states, func(s State[Report]) bool { return s.Value != nil && s.Value.Foreign }))
-	}
-	return out
-}
-
-// WrongForm is the form of every report that the reporters wrote or tried to write, if that is another one than the run is about.
-func (v *Facts) WrongForm() string {
-	forms := map[string]bool{}
-	found := func(condition, typed bool) {
-		forms[history.FormConditions] = forms[history.FormConditions] || condition
-		forms[history.FormHealthReports] = forms[history.FormHealthReports] || typed
-	}
-	for node := range v.Reports {
-		for _, s := range v.OwnReports(node) {
-			found(s.Value.Condition != nil, len(s.Value.Typed) > 0)
-		}
-	}
-	for _, r := range v.Requests { // those that were refused: the CRD may not have the field
-		if r.Node != "" && r.Write && r.IsApply() {
-			found(len(r.Body.Conditions) > 0, len(r.Body.Typed) > 0)
-		}
-	}
-	other := map[string]string{history.FormConditions: history.FormHealthReports, history.FormHealthReports: history.FormConditions}[v.Run.Contract]
-	if forms[other] && !forms[v.Run.Contract] {
-		return other
-	}
-	return ""
-}
+// Present is when a report of node was on the CR.
+func (r Reports) Present(node string) span.Set { return span.Where(r[node], present) }
 
 // stands reports whether a report is stored as another one was.
 func (r *Report) stands(o *Report) bool {
@@ -82,45 +51,64 @@ func (r *Report) stands(o *Report) bool {
 	return same && slices.Equal(r.Typed, o.Typed)
 }
 
-// nextReports is the reports of s; what is as it was stays the same value.
-func (v *Facts) nextReports(previous, s Snapshot) map[string]*Report {
-	all := map[string]*Report{}
-	for i := range s.Object.Conditions {
-		c := &s.Object.Conditions[i]
-		if node, ok := contract.NodeOfCondition(c.Type); ok {
-			all[node] = &Report{Node: node, Condition: c}
-		}
-	}
-	for _, t := range s.Object.HealthReports {
-		if all[t.NodeName] == nil {
-			all[t.NodeName] = &Report{Node: t.NodeName}
-		}
-		all[t.NodeName].Typed = append(all[t.NodeName].Typed, t)
-	}
+// change adds what differs in the reports of a new state of the CR, which was made by a write that is nil if it is not known. It returns the reports by node; what is
+// as it was stays the same value.
+func (r Reports) change(previous, s Snapshot, made *Request, end time.Time) map[string]*Report {
+	all := reportsOn(s.Object)
 	changed := len(all) != len(previous.Reports)
-	change := func(node string, r *Report) {
+	add := func(node string, report *Report) {
 		changed = true
-		v.Reports[node] = span.Append(v.Reports[node], State[Report]{span.New(s.At, v.Period.To), s.Seq, r})
+		r[node] = span.Append(r[node], State[Report]{span.New(s.At, end), s.Seq, report})
 	}
-	for node, r := range all {
+	for node, report := range all {
 		old := previous.Reports[node]
-		if old != nil && r.stands(old) {
+		if old != nil && report.stands(old) {
 			all[node] = old
 			continue
 		}
-		r.Foreign = v.writtenByOthers(s, node, old)
-		r.decode()
-		change(node, r)
+		report.Foreign = made.foreignTo(node, old)
+		report.decode()
+		add(node, report)
 	}
 	for node := range previous.Reports {
 		if all[node] == nil {
-			change(node, nil)
+			add(node, nil)
 		}
 	}
 	if !changed {
 		return previous.Reports
 	}
 	return all
+}
+
+// reportsOn are the reports on the CR by node, in either form.
+func reportsOn(o *history.Object) map[string]*Report {
+	all := map[string]*Report{}
+	for i := range o.Conditions {
+		c := &o.Conditions[i]
+		if node, ok := contract.NodeOfCondition(c.Type); ok {
+			all[node] = &Report{Node: node, Condition: c}
+		}
+	}
+	for _, t := range o.HealthReports {
+		if all[t.NodeName] == nil {
+			all[t.NodeName] = &Report{Node: t.NodeName}
+		}
+		all[t.NodeName].Typed = append(all[t.NodeName].Typed, t)
+	}
+	return all
+}
+
+// foreignTo reports whether a write that made a report of node was not one of the system under test, but for example of the
+// harness in the part of a hostile or careless writer. old is the report before. Where the write is not known it is taken for one of the reporter.
+func (r *Request) foreignTo(node string, old *Report) bool {
+	switch {
+	case r == nil || r.Node == node:
+		return false
+	case !r.UnderTest():
+		return true
+	}
+	return old != nil && old.Foreign
 }
 
 func (r *Report) decode() {
@@ -141,13 +129,7 @@ func (r *Report) decode() {
 
 // newest joins both forms: for each keyID the answer that was checked last, in the order of the form that was.
 func newest(a, b []Entry) []Entry {
-	last := func(list []Entry) (t time.Time) {
-		for _, e := range list {
-			t = span.Latest(t, e.Checked)
-		}
-		return t
-	}
-	if last(b).After(last(a)) {
+	if newestOf(b).After(newestOf(a)) {
 		a, b = b, a
 	}
 	out := slices.Clone(a)
@@ -160,4 +142,12 @@ func newest(a, b []Entry) []Entry {
 		}
 	}
 	return out
+}
+
+// newestOf is when the entry that was checked last was checked.
+func newestOf(entries []Entry) (t time.Time) {
+	for _, e := range entries {
+		t = span.Latest(t, e.Checked)
+	}
+	return t
 }

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -26,9 +24,11 @@ type Request struct {
 	Node     string    // whose reporter sent it, or had it sent by an aggregator that it streams to; empty for others
 	Relayed  bool      // it was sent by an aggregator
 	OnCR     bool
-	Write    bool
-	Body     Body    // of a write of the system under test
-	Entries  []Entry // of Body, about Node
+	// OnClusterOperator reports whether it is about the ClusterOperator of the run.
+	OnClusterOperator bool
+	Write             bool
+	Body              Body    // of a write of the system under test
+	Entries           []Entry // of Body, about Node
 }
 
 // Body is what an apply says.
@@ -39,36 +39,41 @@ type Body struct {
 	Other      []string // fields of the object or its status that are none of these
 }
 
-func (v *Facts) readRequests() {
-	v.RequestsOf, v.TriedWrites, v.MadeBy, v.seen = map[string][]*Request{}, map[string][]*Request{}, map[string]*Request{}, map[string]bool{}
-	for e := range v.Each(history.KindRequest, history.KindObject) {
-		if e.Kind == history.KindObject {
-			if v.isCR(e.Object.Resource, e.Object.Name) {
-				v.seen[e.Object.ResourceVersion] = true
-			}
-			continue
-		}
-		r := &Request{Request: e.Request, At: e.At, Seq: e.Seq, Received: cmp.Or(e.Request.Received, e.At), Node: e.Request.Reporter(), Relayed: e.Request.ReportOf != "",
-			OnCR: v.isCR(e.Request.Resource, e.Request.Name), Write: isWrite(e.Request.Verb)}
+// Requests are those of the audit log.
+type Requests struct {
+	All []*Request // in the order in which they were answered
+	// Of are those of each node's reporter, and of an aggregator for it. Tried are those of them that were to write the report of the node.
+	Of, Tried map[string][]*Request
+	// MadeBy has, by resourceVersion, the write that made a state of the CR or the ClusterOperator.
+	MadeBy map[string]*Request
+}
+
+func newRequests(log *Log, run *history.Run) *Requests {
+	rs := &Requests{Of: map[string][]*Request{}, Tried: map[string][]*Request{}, MadeBy: map[string]*Request{}}
+	for e := range log.Each(history.KindRequest) {
+		q := e.Request
+		r := &Request{Request: q, At: e.At, Seq: e.Seq, Received: cmp.Or(q.Received, e.At), Node: q.Reporter(), Relayed: q.ReportOf != "",
+			OnCR: isCR(run, q.Resource, q.Name), OnClusterOperator: isClusterOperator(run, q.Resource, q.Name), Write: isWrite(q.Verb)}
 		if r.Write && r.UnderTest() {
 			r.Body = readBody(r.Request.Body)
 			r.Entries = r.Body.entries(r.Node)
 		}
-		if r.Write && r.Succeeded() && r.ResourceVersion != "" && v.MadeBy[r.ResourceVersion] == nil && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name)) {
-			v.MadeBy[r.ResourceVersion] = r // a later one with this version changed nothing
+		if r.Write && r.Succeeded() && r.ResourceVersion != "" && rs.MadeBy[r.ResourceVersion] == nil && (r.OnCR || r.OnClusterOperator) {
+			rs.MadeBy[r.ResourceVersion] = r // a later one with this version changed nothing
 		}
-		v.addRequest(r)
+		rs.add(r)
 	}
+	return rs
 }
 
-func (v *Facts) addRequest(r *Request) {
-	v.Requests = append(v.Requests, r)
+func (rs *Requests) add(r *Request) {
+	rs.All = append(rs.All, r)
 	if r.Node == "" {
 		return
 	}
-	v.RequestsOf[r.Node] = append(v.RequestsOf[r.Node], r)
+	rs.Of[r.Node] = append(rs.Of[r.Node], r)
 	if r.Write && r.OnCR {
-		v.TriedWrites[r.Node] = append(v.TriedWrites[r.Node], r)
+		rs.Tried[r.Node] = append(rs.Tried[r.Node], r)
 	}
 }
 
@@ -190,97 +195,6 @@ func (b Body) Beyond(own func(conditionType string) bool, node string) []string 
 	return out
 }
 
-// Explaining is the writes to the CR, successful or of unknown outcome, that may have led from the state before to s: the one that
-// made its resourceVersion, and those of about that time whose own state was not seen by itself.
-func (v *Facts) Explaining(s Snapshot, before time.Time) []*Request {
-	unseen := v.unseenWrites(before, s.At)
-	if r := v.MadeBy[s.Object.ResourceVersion]; r != nil {
-		return append([]*Request{r}, unseen...)
-	}
-	return unseen
-}
-
-func (v *Facts) unseenWrites(from, to time.Time) (out []*Request) {
-	from, to = from.Add(-v.Tolerance()), to.Add(v.Tolerance())
-	i := sort.Search(len(v.Requests), func(i int) bool { return !v.Requests[i].At.Before(from) })
-	for ; i < len(v.Requests) && !v.Requests[i].Received.After(to.Add(time.Minute)); i++ {
-		r := v.Requests[i]
-		if r.Write && r.OnCR && !r.Received.After(to) && (r.Succeeded() || r.Undecided()) && (r.ResourceVersion == "" || !v.seen[r.ResourceVersion]) {
-			out = append(out, r)
-		}
-	}
-	return out
-}
-
-// writtenByOthers reports whether a report was not written by the system under test, but for example by the
-// harness in the part of a hostile or careless writer.
-func (v *Facts) writtenByOthers(s Snapshot, node string, old *Report) bool {
-	r := v.MadeBy[s.Object.ResourceVersion]
-	switch {
-	case r == nil || r.Node == node:
-		return false
-	case !r.UnderTest():
-		return true
-	}
-	return old != nil && old.Foreign
-}
-
-// Write is one successful write of a report, from when the API server received it until it was done.
-type Write struct {
-	span.Span
-	Seq     int64
-	Entries []Entry
-}
-
-func writeOf(r *Request) Write {
-	return Write{span.New(r.Received, r.At), r.Seq, r.Entries}
-}
-
-// Writes is the successful writes of node's reporter, from the audit log; where there is none, from what changed
-// on the CR.
-func (v *Facts) Writes(node string) []Write {
-	if w, done := v.writes[node]; done {
-		return w
-	}
-	var out []Write
-	for _, r := range v.TriedWrites[node] {
-		if r.Succeeded() {
-			out = append(out, writeOf(r))
-		}
-	}
-	if len(out) == 0 {
-		for _, s := range v.OwnReports(node) {
-			out = append(out, Write{span.New(s.From, s.From), s.Seq, s.Value.Entries})
-		}
-	}
-	v.writes[node] = out
-	return out
-}
-
-// Landed is the writes of node's reporter that took effect: the successful ones, and those of unknown outcome whose report the CR shows.
-func (v *Facts) Landed(node string) []Write {
-	out := slices.Clone(v.Writes(node))
-	for _, r := range v.TriedWrites[node] {
-		if !r.Undecided() {
-			continue
-		}
-		w := writeOf(r)
-		shows := func(s State[Report]) bool {
-			return !s.From.Before(r.Received) && slices.Equal(s.Value.Entries, w.Entries)
-		}
-		if len(w.Entries) > 0 && slices.ContainsFunc(v.OwnReports(node), shows) {
-			out = append(out, w)
-		}
-	}
-	slices.SortStableFunc(out, func(a, b Write) int { return a.To.Compare(b.To) })
-	return out
-}
-
-// WithoutField reports whether the CRDs of the run have no field for the reports that it is about. No reporter can write one then.
-func (v *Facts) WithoutField() bool {
-	return v.Run.CRDs == history.CRDsDefault && v.Run.Contract == history.FormHealthReports
-}
-
 // Undeclared reports whether an API server refused an apply of a field that the CRD does not have.
 func (r *Request) Undeclared() bool {
 	return r.Code == http.StatusInternalServerError && strings.Contains(r.Message, "failed to create typed patch object")
@@ -305,33 +219,4 @@ func (r *Request) CrowdedOut() bool {
 	}
 	own := len(r.Body.Typed)
 	return r.Body.Known && own > 0 && own <= contract.MaxTypedReports && len(r.Causes) > 0 && !slices.ContainsFunc(r.OwnCauses(), other)
-}
-
-// crowded is when the typed list had no place for the items of a node: from a write that was refused for it until the CR shows a list in which they
-// would fit.
-func (v *Facts) crowded(node string) span.Set {
-	var out []span.Span
-	for _, r := range v.RequestsOf[node] {
-		if !r.Write || r.Succeeded() || !r.CrowdedOut() {
-			continue
-		}
-		if last := len(out) - 1; last >= 0 && r.Received.Before(out[last].To) {
-			continue
-		}
-		fits := func(s Snapshot) bool {
-			others := 0
-			for _, item := range s.Object.HealthReports {
-				if item.NodeName != node {
-					others++
-				}
-			}
-			return s.At.After(r.At) && others+len(r.Body.Typed) <= contract.MaxTypedReports
-		}
-		until := v.Period.To
-		if i := slices.IndexFunc(v.CRs, fits); i >= 0 {
-			until = v.CRs[i].At
-		}
-		out = append(out, span.New(r.Received, until))
-	}
-	return span.Merge(out)
 }

@@ -14,7 +14,7 @@ func TestRequestsUnderWayAtTheEndStillExplain(t *testing.T) {
 	request := func(seq int64, received time.Duration) history.Event {
 		return history.Event{Seq: seq, At: end.Add(time.Second), Kind: history.KindRequest, Request: &history.Request{Received: end.Add(received)}}
 	}
-	got := (&Facts{}).judged([]history.Event{
+	got := judged([]history.Event{
 		{Seq: 1, At: end.Add(-time.Second), Kind: history.KindRun, Run: &history.Run{}},
 		{Seq: 2, At: end, Kind: history.KindPhase, Phase: &history.Phase{Name: history.PhaseEnd}},
 		request(3, -time.Millisecond), request(4, time.Millisecond),

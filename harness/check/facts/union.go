@@ -37,15 +37,23 @@ type sourceChange struct {
 	State[history.Condition]
 }
 
-// Unions is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
+// Unions tells what the conditions of the ClusterOperator had to say: each unites the conditions of the CR that end in its type.
+type Unions struct {
+	cr      *CR
+	options contract.Union
+	bounds  Bounds
+	period  span.Span
+}
+
+// Of is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
 // result is two sequences: in one each inertia ends at the first possible instant, in the other at the last.
-func (v *Facts) Unions(suffix string) []United {
+func (us *Unions) Of(suffix string) []United {
 	var changes []sourceChange
-	for _, t := range sortedKeys(v.Conditions) {
+	for _, t := range sortedKeys(us.cr.States) {
 		if !strings.HasSuffix(t, suffix) || strings.HasPrefix(t, contract.ReporterConditionPrefix) {
 			continue
 		}
-		for _, s := range v.Conditions[t] {
+		for _, s := range us.cr.States[t] {
 			changes = append(changes, sourceChange{t, s})
 		}
 	}
@@ -53,34 +61,34 @@ func (v *Facts) Unions(suffix string) []United {
 		return nil
 	}
 	slices.SortStableFunc(changes, func(a, b sourceChange) int { return a.From.Compare(b.From) })
-	last := v.unionsSince(suffix, changes, func(c sourceChange) time.Time { return c.From })
-	if !v.HasInertia(suffix) {
+	last := us.since(suffix, changes, func(c sourceChange) time.Time { return c.From })
+	if !us.HasInertia(suffix) {
 		return last
 	}
-	return append(last, v.unionsSince(suffix, changes, v.transitionOf)...)
+	return append(last, us.since(suffix, changes, us.transitionOf)...)
 }
 
 // HasInertia reports whether conditions of a suffix have inertia.
-func (v *Facts) HasInertia(suffix string) bool {
-	return suffix == contract.ClusterOperatorDegraded && !v.Run.Union.Inertia.IsZero()
+func (us *Unions) HasInertia(suffix string) bool {
+	return suffix == contract.ClusterOperatorDegraded && !us.options.Inertia.IsZero()
 }
 
 // transitionOf returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
 // the aggregator's own conditions is trusted only as far as its latency allows.
-func (v *Facts) transitionOf(c sourceChange) time.Time {
+func (us *Unions) transitionOf(c sourceChange) time.Time {
 	at, err := time.Parse(time.RFC3339, c.Value.LastTransitionTime)
 	if err != nil {
 		at = time.Time{} // as old as can be
 	}
 	if slices.Contains(contract.RollupTypes(), c.name) {
-		at = span.Latest(at, c.From.Add(-v.Latency()-time.Second))
+		at = span.Latest(at, c.From.Add(-us.bounds.Latency()-time.Second))
 	}
 	return span.Earliest(at, c.From)
 }
 
-// unionsSince is the union of a suffix over time where inertia counts from since.
-func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(sourceChange) time.Time) []United {
-	out := []United{{Span: span.New(v.Period.From, changes[0].From)}}
+// since is the union of a suffix over time where inertia counts from begin.
+func (us *Unions) since(suffix string, changes []sourceChange, begin func(sourceChange) time.Time) []United {
+	out := []United{{Span: span.New(us.period.From, changes[0].From)}}
 	now := map[string]source{}
 	for i, c := range changes {
 		was, there := now[c.name]
@@ -89,13 +97,13 @@ func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(so
 			s := source{status: normal(c.Value.Status), ends: was.ends}
 			if !there || was.status != s.status {
 				s.ends = time.Time{}
-				if v.HasInertia(suffix) {
-					s.ends = since(c).Add(v.Run.Union.Inertia.Of(c.name))
+				if us.HasInertia(suffix) {
+					s.ends = begin(c).Add(us.options.Inertia.Of(c.name))
 				}
 			}
 			now[c.name] = s
 		}
-		to := v.Period.To
+		to := us.period.To
 		if i+1 < len(changes) {
 			to = changes[i+1].From
 		}
@@ -106,7 +114,7 @@ func (v *Facts) unionsSince(suffix string, changes []sourceChange, since func(so
 			}
 		}
 		for _, s := range pieces(cuts) {
-			u := v.uniteAt(suffix, now, s.From)
+			u := us.unite(suffix, now, s.From)
 			u.Span = s
 			out = append(out, u)
 		}
@@ -122,8 +130,8 @@ func normal(status string) string {
 	return "Unknown"
 }
 
-// uniteAt: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
-func (v *Facts) uniteAt(suffix string, conditions map[string]source, at time.Time) United {
+// unite: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
+func (us *Unions) unite(suffix string, conditions map[string]source, at time.Time) United {
 	if len(conditions) == 0 {
 		return United{}
 	}
@@ -148,9 +156,9 @@ func (v *Facts) uniteAt(suffix string, conditions map[string]source, at time.Tim
 	switch {
 	case len(by) == 0:
 		return United{Status: good}
-	case v.Run.Union.UnknownIsBad && slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }):
+	case us.options.UnknownIsBad && slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }):
 		return United{Status: bad, Sources: notGood}
-	case v.Run.Union.UnknownIsBad:
+	case us.options.UnknownIsBad:
 		return United{Status: "Unknown", Sources: notGood}
 	case len(by[bad]) > 0:
 		return United{Status: bad, Sources: by[bad], Held: held}

@@ -28,12 +28,12 @@ func accepted() Invariant {
 // judgeAccepted makes one violation of all refusals of one writer for one cause.
 func judgeAccepted(v *facts.Facts) (f Finding) {
 	var refused []*facts.Request
-	for _, r := range v.Requests {
+	for _, r := range v.Requests.All {
 		if !r.Write || !r.UnderTest() || r.Code == 0 {
 			continue
 		}
 		f.JudgedAt(r.Received, r.At)
-		if invalid(r) && !(v.WithoutField() && r.Undeclared()) {
+		if invalid(r) && !(facts.WithoutField(&v.Run) && r.Undeclared()) {
 			refused = append(refused, r)
 		}
 	}

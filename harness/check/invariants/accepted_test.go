@@ -69,7 +69,7 @@ func TestUndeclared(t *testing.T) {
 		{history.Run{Contract: history.FormConditions, CRDs: history.CRDsDefault}, true},
 	} {
 		v := facts.New(nil)
-		v.Run, v.Requests = tt.run, []*facts.Request{&refused}
+		v.Run, v.Requests.All = tt.run, []*facts.Request{&refused}
 		f := judgeAccepted(v)
 		if violated := len(f.Violations) > 0; violated != tt.violated {
 			t.Errorf("%+v: violated %v", tt.run, violated)

@@ -29,13 +29,13 @@ func cadence() Invariant {
 
 func judgeCadence(v *facts.Facts) (f Finding) {
 	var nodes []string
-	for _, p := range v.OfRole(history.RoleReporter) {
+	for _, p := range v.Processes.OfRole(history.RoleReporter) {
 		nodes = append(nodes, p.Node)
 	}
 	for _, node := range slices.Compact(nodes) {
 		judgeSlow(v, &f, node)
 		judgeOmitted(v, &f, node)
-		judgeFast(v, &f, node, ticksOf(v, node), "writes", "too-frequent", v.ReporterRuns(node))
+		judgeFast(v, &f, node, ticksOf(v, node), "writes", "too-frequent", v.Reporters.Runs(node))
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node)
 	}
@@ -44,10 +44,10 @@ func judgeCadence(v *facts.Facts) (f Finding) {
 
 // judgeSlow: no gap between two writes, nor before the first and after the last one while the reporter could write.
 func judgeSlow(v *facts.Facts, f *Finding, node string) {
-	bound := v.Run.Timing.CadenceMax() + v.Tolerance()
-	for _, able := range v.ReporterWriting(node) {
+	bound := v.CadenceMax() + v.Tolerance
+	for _, able := range v.Reporters.Writing(node) {
 		ends := []time.Time{able.From}
-		for _, w := range v.Writes(node) {
+		for _, w := range v.Reporters.Writes(node) {
 			if w.To.After(able.From) && !w.To.After(able.To) {
 				ends = append(ends, w.To)
 			}
@@ -70,7 +70,7 @@ func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 	if v.Run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
 	}
-	tried := slices.Clone(v.TriedWrites[node])
+	tried := slices.Clone(v.Requests.Tried[node])
 	slices.SortStableFunc(tried, func(a, b *facts.Request) int { return a.Received.Compare(b.Received) })
 	for _, sustained := range []int{2, 7, 9} {
 		f.omitted(v, node, tried, sustained)
@@ -78,18 +78,18 @@ func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 }
 
 func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, sustained int) {
-	t, able, runs := v.Run.Timing, v.ReporterWriting(node), v.ReporterRuns(node)
+	t, able, runs := v.Run.Timing, v.Reporters.Writing(node), v.Reporters.Runs(node)
 	for i := 0; i+sustained < len(tried); i++ {
 		first, last := tried[i], tried[i+sustained]
 		during := span.New(first.Received, last.Received)
 		if !able.Covers(during) || !slices.ContainsFunc(runs, func(run span.Span) bool { return span.Set{run}.Covers(during) }) {
 			continue
 		}
-		most, silent := time.Duration(sustained)*(t.Interval+t.Jitter)+t.ProbeTimeout+t.WriteTimeout+v.Tolerance(), false
+		most, silent := time.Duration(sustained)*(t.Interval+t.Jitter)+t.ProbeTimeout+t.WriteTimeout+v.Tolerance, false
 		for n, r := range tried[i : i+sustained] {
-			silent = silent || tried[i+n+1].Received.Sub(r.Received) > t.CadenceMax()+v.Tolerance()
+			silent = silent || tried[i+n+1].Received.Sub(r.Received) > t.CadenceMax()+v.Tolerance
 			took := t.ProbeTimeout + t.WriteTimeout
-			if probed := v.ProbedAt(node, r.Entries); !probed.IsZero() && probed.Before(r.At) {
+			if probed := v.Plugins.ProbedAt(node, r.Entries); !probed.IsZero() && probed.Before(r.At) {
 				took = min(took, r.At.Sub(probed))
 			}
 			most += took
@@ -109,11 +109,11 @@ func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, s
 // judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
 // 1, 2, 4 … 32 writes: k of them need k ticks.
 func judgeFast(v *facts.Facts, f *Finding, node string, writes []facts.Write, what, rule string, runs []span.Span) {
-	late := v.Run.Timing.ProbeTimeout + v.Run.Timing.WriteTimeout
+	late := v.ProbeTimeout + v.WriteTimeout
 	for _, run := range runs {
 		at := slices.DeleteFunc(slices.Clone(writes), func(w facts.Write) bool { return !run.Contains(w.From) })
 		for k := 1; k <= 32; k *= 2 {
-			least := time.Duration(k)*v.Run.Timing.CadenceMin() - late - v.Tolerance()
+			least := time.Duration(k)*v.CadenceMin() - late - v.Tolerance
 			for i := 0; i+k < len(at); i++ {
 				first, last := at[i].From, at[i+k].From
 				f.JudgedAt(first, last)
@@ -130,11 +130,11 @@ func judgeFast(v *facts.Facts, f *Finding, node string, writes []facts.Write, wh
 // (docs/contract.md, "Streaming"): there each result counts once, from its probe on.
 func ticksOf(v *facts.Facts, node string) []facts.Write {
 	if v.Run.Connectivity != history.ConnectStream {
-		return v.Writes(node)
+		return v.Reporters.Writes(node)
 	}
-	out := slices.CompactFunc(slices.Clone(v.Writes(node)), func(a, b facts.Write) bool { return slices.Equal(a.Entries, b.Entries) })
+	out := slices.CompactFunc(slices.Clone(v.Reporters.Writes(node)), func(a, b facts.Write) bool { return slices.Equal(a.Entries, b.Entries) })
 	for i := range out {
-		if probed := v.ProbedAt(node, out[i].Entries); !probed.IsZero() && probed.Before(out[i].From) {
+		if probed := v.Plugins.ProbedAt(node, out[i].Entries); !probed.IsZero() && probed.Before(out[i].From) {
 			out[i].From = probed
 		}
 	}
@@ -144,11 +144,11 @@ func ticksOf(v *facts.Facts, node string) []facts.Write {
 // judgeTries: a reporter that is refused does not try more often than others write.
 func judgeTries(v *facts.Facts, f *Finding, node string) {
 	var tries []facts.Write
-	for _, r := range v.TriedWrites[node] {
+	for _, r := range v.Requests.Tried[node] {
 		refused := func(x facts.Refusal) bool {
 			return x.Answers(r, history.RoleReporter) || x.Affects(history.RoleReporter) && x.Code == r.Code && x.To.Equal(r.At)
 		}
-		if slices.ContainsFunc(v.Refusals, refused) {
+		if slices.ContainsFunc(v.Refusals.All, refused) {
 			tries = append(tries, facts.Write{Span: span.New(r.Received, r.At), Seq: r.Seq})
 		}
 	}
@@ -157,8 +157,8 @@ func judgeTries(v *facts.Facts, f *Finding, node string) {
 	}
 	slices.SortStableFunc(tries, func(a, b facts.Write) int { return a.From.Compare(b.From) })
 	// What an API server or a connection held back comes all at once.
-	able := v.ReporterReaching(node).Settled(v.Run.Timing.WriteTimeout + v.Tolerance())
-	for _, run := range v.ReporterRuns(node) {
+	able := v.Reporters.Reaching(node).Settled(v.WriteTimeout + v.Tolerance)
+	for _, run := range v.Reporters.Runs(node) {
 		judgeFast(v, f, node, tries, "tries to write", "tries", able.Clip(run))
 	}
 }
@@ -172,12 +172,12 @@ const (
 
 // judgeLockstep: the jitter is there so that reporters which were started together do not write together for ever after.
 func judgeLockstep(v *facts.Facts, f *Finding, node string) {
-	jitter := v.Run.Timing.Jitter
+	jitter := v.Jitter
 	if jitter <= 0 {
 		return
 	}
-	writes, able := v.Writes(node), v.ReporterAble(node)
-	for _, run := range v.ReporterRuns(node) {
+	writes, able := v.Reporters.Writes(node), v.Reporters.Able(node)
+	for _, run := range v.Reporters.Runs(node) {
 		var gaps []time.Duration
 		for i := 1; i < len(writes); i++ {
 			a, b := writes[i-1], writes[i]
@@ -203,15 +203,15 @@ func judgeLockstep(v *facts.Facts, f *Finding, node string) {
 // waited: between two writes the reporter waited for its tick. One that is kept busy by slow plugins and slow writes begins the next
 // tick as soon as it can, and shows no jitter although it has one.
 func waited(v *facts.Facts, a, b facts.Write) bool {
-	return b.From.Sub(a.To) > v.Run.Timing.ProbeTimeout && b.From.Sub(a.From) <= v.Interval()+v.Run.Timing.Jitter+v.Tolerance()
+	return b.From.Sub(a.To) > v.ProbeTimeout && b.From.Sub(a.From) <= v.Interval+v.Jitter+v.Tolerance
 }
 
 // longRound describes what made a round of probes take too long, where the journals of the node's plugins show it: a Status call that went on after its
 // deadline, or calls that were made in turn and not concurrently. It is empty otherwise.
 func longRound(v *facts.Facts, node string, gap span.Span) string {
-	deadline, tolerance := v.Run.Timing.ProbeTimeout, v.Tolerance()
+	deadline, tolerance := v.ProbeTimeout, v.Tolerance
 	var calls []*history.Call
-	for _, t := range v.Plugins {
+	for _, t := range v.Plugins.All {
 		for _, p := range t.Probes {
 			if t.Node == node && !span.New(p.Began, p.Ended).Clip(gap).Empty() {
 				calls = append(calls, p.Call)

@@ -33,14 +33,14 @@ func TestLongRound(t *testing.T) {
 	} {
 		v := facts.New(nil)
 		v.Run.Timing = contract.DefaultTiming()
-		v.Run.Timing.ProbeTimeout = r
+		v.ProbeTimeout = r
 		for _, x := range c.calls {
-			i := slices.IndexFunc(v.Plugins, func(p *facts.Plugin) bool { return p.KeyID == x.key })
+			i := slices.IndexFunc(v.Plugins.All, func(p *facts.Plugin) bool { return p.KeyID == x.key })
 			if i < 0 {
-				i, v.Plugins = len(v.Plugins), append(v.Plugins, &facts.Plugin{PluginID: facts.PluginID{Node: "cp-1", KeyID: x.key}})
+				i, v.Plugins.All = len(v.Plugins.All), append(v.Plugins.All, &facts.Plugin{PluginID: facts.PluginID{Node: "cp-1", KeyID: x.key}})
 			}
 			began := start.Add(x.began)
-			v.Plugins[i].Probes = append(v.Plugins[i].Probes, facts.Probe{Call: &history.Call{KeyID: x.key, Began: began, Ended: began.Add(x.took)}})
+			v.Plugins.All[i].Probes = append(v.Plugins.All[i].Probes, facts.Probe{Call: &history.Call{KeyID: x.key, Began: began, Ended: began.Add(x.took)}})
 		}
 		got := longRound(v, "cp-1", span.New(start, start.Add(10*r)))
 		if got == "" != (c.want == "") || !strings.Contains(got, c.want) {

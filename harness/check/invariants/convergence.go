@@ -18,9 +18,9 @@ func convergence() Invariant {
 }
 
 func judgeConvergence(v *facts.Facts) (f Finding) {
-	judged := v.AggregatorAble.Intersect(v.Watched()).Intersect(v.KMSActive())
+	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	done := facts.Value{Status: "False", Reason: contract.ReasonAsExpected}
-	for _, s := range v.Rollup(contract.ConditionProgressing) {
+	for _, s := range v.CR.Of(contract.ConditionProgressing) {
 		if s.Value == nil || len(judged.Clip(s.Span)) == 0 {
 			continue
 		}
@@ -31,8 +31,8 @@ func judgeConvergence(v *facts.Facts) (f Finding) {
 		}
 		converged := func(r facts.Rollups) bool { return (r.Progressing == done) == called }
 		sameStatus := func(r facts.Rollups) bool { return r.Progressing.Status == s.Value.Status }
-		status := v.Unexplained(s.Span, judged, sameStatus)
-		for _, wrong := range v.Unexplained(s.Span, judged, converged) {
+		status := v.Truths.Unexplained(s.Span, judged, sameStatus)
+		for _, wrong := range v.Truths.Unexplained(s.Span, judged, converged) {
 			rule := ""
 			if !status.Overlaps(wrong) { // only the reason tells converged from not converged
 				rule = "reasons"

@@ -29,10 +29,10 @@ func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 		f.judgedIn(s)
 	}
 	f.measure("settled", text.Short(settled.Total()))
-	for s, wrong := range span.Within(v.Rollup(contract.ConditionDegraded), settled) {
+	for s, wrong := range span.Within(v.CR.Of(contract.ConditionDegraded), settled) {
 		if s.Value == nil || s.Value.Status != "False" {
 			f.Violate(Violation{At: wrong.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", although every expected plugin, reporter and the aggregator had been well for longer than the bound",
-				Allowed: "False from " + text.Short(v.Run.Timing.RecoveryBound()+v.Tolerance()) + " after everything was well"})
+				Allowed: "False from " + text.Short(v.RecoveryBound()+v.Tolerance) + " after everything was well"})
 		}
 	}
 	judgeReasons(v, &f)
@@ -42,7 +42,7 @@ func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 // settledHealthy is when everything had been well for longer than the recovery bound.
 func settledHealthy(v *facts.Facts) span.Set {
 	begin := cmp.Or(v.Phases[history.PhaseBefore], v.Phases[history.PhaseSteps], v.Period.From)
-	undisturbed := v.AggregatorInCharge.Intersect(v.Watched()).Intersect(v.ForeignReports().Complement(v.Period))
+	undisturbed := v.Aggregator.InCharge.Intersect(v.CR.Seen()).Intersect(foreignReports(v).Complement(v.Period))
 	var out []span.Span
 	for _, x := range v.Expectations {
 		if !x.Active || len(x.Nodes) == 0 {
@@ -50,14 +50,22 @@ func settledHealthy(v *facts.Facts) span.Set {
 		}
 		well := undisturbed.Clip(x.Span)
 		for name, n := range x.Nodes {
-			well = well.Intersect(v.ReporterAble(name))
+			well = well.Intersect(v.Reporters.Able(name))
 			for _, k := range n.KeyIDs {
-				well = well.Intersect(v.Plugin(facts.PluginID{Node: name, KeyID: k}).Good)
+				well = well.Intersect(v.Plugins.Of(facts.PluginID{Node: name, KeyID: k}).Good)
 			}
 		}
-		out = append(out, well.Settled(v.Run.Timing.RecoveryBound()+v.Tolerance())...)
+		out = append(out, well.Settled(v.RecoveryBound()+v.Tolerance)...)
 	}
 	return span.Merge(out).Clip(span.New(begin, v.Period.To))
+}
+
+// foreignReports is when a report that nobody of the system under test wrote stood on the CR.
+func foreignReports(v *facts.Facts) (out span.Set) {
+	for _, states := range v.Reports {
+		out = out.Union(span.Where(states, func(s facts.State[facts.Report]) bool { return s.Value != nil && s.Value.Foreign }))
+	}
+	return out
 }
 
 // judgeReasons: a rollup that is True gives a reason; some plugin must have given cause for it within the time that
@@ -68,8 +76,8 @@ func judgeReasons(v *facts.Facts, f *Finding) {
 		contract.ReasonPluginUnreachable: causes(v, contract.StatusError),
 	}
 	all := causes[contract.ReasonPluginUnhealthy].Union(causes[contract.ReasonPluginUnreachable])
-	known := v.AggregatorAble.Intersect(v.ExpectationsKnown())
-	for _, s := range v.Degraded("True") {
+	known := v.Aggregator.Able.Intersect(v.Expectations.Known())
+	for _, s := range v.CR.Degraded("True") {
 		judged := known.Clip(s.Span)
 		if len(judged) == 0 {
 			continue
@@ -88,13 +96,13 @@ func judgeReasons(v *facts.Facts, f *Finding) {
 
 // believed is how long after a probe a rollup may still speak of it.
 func believed(v *facts.Facts) time.Duration {
-	return contract.StaleAfter(v.Interval()) + v.Run.Timing.ProbeTimeout + v.Latency()
+	return contract.StaleAfter(v.Interval) + v.ProbeTimeout + v.Latency()
 }
 
 // causes is when a rollup could rightly say that some plugin was unhealthy, or in error.
 func causes(v *facts.Facts, status contract.Status) span.Set {
 	var out []span.Span
-	for _, t := range v.Plugins {
+	for _, t := range v.Plugins.All {
 		all := slices.Clone(t.Opaque)
 		if status == contract.StatusError {
 			all = append(all, t.Idle...)
@@ -105,18 +113,18 @@ func causes(v *facts.Facts, status contract.Status) span.Set {
 			}
 		}
 		for _, s := range all {
-			out = append(out, s.Grow(0, v.ClockAhead(t.Node, s)))
+			out = append(out, s.Grow(0, v.Clocks.Ahead(t.Node, s)))
 		}
 	}
 	for _, states := range v.Reports {
 		for _, s := range states {
-			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Period.From) < v.Interval()) {
+			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Period.From) < v.Interval) {
 				out = append(out, span.New(s.From, s.From)) // somebody's claim, or from before the recording
 			}
 		}
 	}
 	for i := range out {
-		out[i] = out[i].Grow(v.Run.Timing.ProbeTimeout+v.Tolerance(), believed(v))
+		out[i] = out[i].Grow(v.ProbeTimeout+v.Tolerance, believed(v))
 	}
 	return span.Merge(out)
 }

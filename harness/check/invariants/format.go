@@ -37,7 +37,7 @@ func format() Invariant {
 }
 
 func judgeFormat(v *facts.Facts) (f Finding) {
-	for _, node := range v.ReportingNodes() {
+	for _, node := range v.Reports.Nodes() {
 		transition, others := "", ""
 		for _, s := range v.Reports[node] {
 			if s.Value == nil || s.Value.Condition == nil {
@@ -65,7 +65,7 @@ func judgeFormat(v *facts.Facts) (f Finding) {
 			}
 		}
 	}
-	for _, s := range v.CRs {
+	for _, s := range v.CR.Snapshots {
 		if n := len(s.Object.HealthReports); n > contract.MaxTypedReports {
 			f.Violate(Violation{At: s.At, Seq: s.Seq, Seen: fmt.Sprint(n, " typed reports"), Allowed: fmt.Sprint("at most ", contract.MaxTypedReports)})
 		}
@@ -82,7 +82,7 @@ func ruleOf(problem string) string { return map[string]string{facts.BadTime: "la
 // mayNotRead says whether a reporter was forbidden to read the CR, since its last write: it then knows of no lastTransitionTime to keep.
 func mayNotRead(v *facts.Facts, node string, until time.Time) bool {
 	forbidden := false
-	for _, r := range v.RequestsOf[node] {
+	for _, r := range v.Requests.Of[node] {
 		switch {
 		case !r.Received.Before(until):
 			return forbidden

@@ -29,15 +29,15 @@ type lateWrites struct {
 }
 
 func judgeFreshOnly(v *facts.Facts) (f Finding) {
-	bound := v.Run.Timing.MaxProbeAge() + v.Tolerance()
-	for _, node := range v.ReportingNodes() {
+	bound := v.MaxProbeAge() + v.Tolerance
+	for _, node := range v.Reports.Nodes() {
 		late := lateWrites{v, node, heldBack(v, node), trickled(v), map[time.Time]int64{}}
-		writes := v.Writes(node)
+		writes := v.Reporters.Writes(node)
 		for i, w := range writes {
 			if i+1 < len(writes) {
 				late.judgeKept(&f, w, writes[i+1])
 			}
-			for _, e := range v.Dated(node, w.Entries) {
+			for _, e := range v.Clocks.Dated(node, w.Entries) {
 				f.JudgedAt(w.From, w.From)
 				limit := bound + late.slowest(span.New(e.Checked, w.From))
 				age := w.From.Sub(e.Checked.Add(e.Precision))
@@ -54,11 +54,11 @@ func judgeFreshOnly(v *facts.Facts) (f Finding) {
 // judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
 // meanwhile, or was under way.
 func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
-	probed, probedNext := l.ProbedAt(l.node, w.Entries), l.ProbedAt(l.node, next.Entries)
+	probed, probedNext := l.Plugins.ProbedAt(l.node, w.Entries), l.Plugins.ProbedAt(l.node, next.Entries)
 	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
 		return
 	}
-	due := probedNext.Add(l.Tolerance() + l.slowest(span.New(probed, w.From)))
+	due := probedNext.Add(l.Tolerance + l.slowest(span.New(probed, w.From)))
 	f.JudgedAt(w.From, w.From)
 	if w.From.After(due) && !l.explains(w, probed) {
 		f.Violate(Violation{At: w.From, From: probedNext, To: due, Seq: w.Seq, Node: l.node,
@@ -81,9 +81,9 @@ func (l *lateWrites) explains(w facts.Write, probed time.Time) bool {
 		return true
 	}
 	for _, h := range l.held {
-		sent := h.From.Add(l.Tolerance())
-		if slices.ContainsFunc(l.Links, func(x facts.Link) bool { return x.State == history.LinkMute && x.At.Equal(h.From) }) {
-			sent = sent.Add(l.Interval() + l.Run.Timing.Jitter)
+		sent := h.From.Add(l.Tolerance)
+		if slices.ContainsFunc(l.Network.Links, func(x facts.Link) bool { return x.State == history.LinkMute && x.At.Equal(h.From) }) {
+			sent = sent.Add(l.Interval + l.Jitter)
 		}
 		if l.Run.Connectivity == history.ConnectStream {
 			sent = sent.Add(aggregatorRedials)
@@ -104,8 +104,8 @@ func (l *lateWrites) explains(w facts.Write, probed time.Time) bool {
 // was given up: both waited on the way. A write that the reporter kept and sent again has no such neighbour, or one with
 // the same results.
 func (l *lateWrites) amongGivenUp(w facts.Write) bool {
-	return slices.ContainsFunc(l.TriedWrites[l.node], func(r *facts.Request) bool {
-		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance() && len(r.Entries) > 0 && !slices.Equal(r.Entries, w.Entries)
+	return slices.ContainsFunc(l.Requests.Tried[l.node], func(r *facts.Request) bool {
+		return r.Undecided() && r.Received.Sub(w.From).Abs() <= l.Tolerance && len(r.Entries) > 0 && !slices.Equal(r.Entries, w.Entries)
 	})
 }
 
@@ -114,33 +114,33 @@ func (l *lateWrites) amongGivenUp(w facts.Write) bool {
 func heldBack(v *facts.Facts, node string) span.Set {
 	wide := v.Period.Grow(time.Hour, 0) // probes may be from before the recording
 	flowing := span.Set{wide}
-	between := append(v.OfRole(history.RoleAPIServer), v.OfRole(history.RoleEtcd)...)
+	between := append(v.Processes.OfRole(history.RoleAPIServer), v.Processes.OfRole(history.RoleEtcd)...)
 	streams := v.Run.Connectivity == history.ConnectStream
 	if streams {
-		between = append(between, v.OfRole(history.RoleAggregator)...)
+		between = append(between, v.Processes.OfRole(history.RoleAggregator)...)
 	}
 	for _, p := range between {
 		if p.Node == node || p.Node == "" || history.AnyAPIServer(v.Run.Connectivity) {
-			flowing = flowing.Intersect(v.While(p, facts.Paused).Complement(wide))
+			flowing = flowing.Intersect(v.Processes.While(p, facts.Paused).Complement(wide))
 		}
 	}
 	delays := func(l facts.Link) bool {
 		return l.State != history.LinkReset && l.State != history.LinkStale && l.State != history.LinkSlowHandshake && (streams || l.From != history.RoleAggregator)
 	}
-	return flowing.Intersect(v.LinksFine(delays).Complement(v.Period).Complement(wide)).Complement(wide)
+	return flowing.Intersect(v.Network.Fine(delays).Complement(v.Period).Complement(wide)).Complement(wide)
 }
 
 // trickled is when a throttled or lossy link delivered any number of writes after their senders had given them up: each that has been sent
 // takes its time, whoever waits.
 func trickled(v *facts.Facts) span.Set {
-	return v.LinksFine(func(l facts.Link) bool {
+	return v.Network.Fine(func(l facts.Link) bool {
 		return l.OK() || l.State == history.LinkThrottled || l.State == history.LinkLossy
 	}).Complement(v.Period)
 }
 
 // slowest is how much slow links between the reporter and etcd added to the time of a request, at most.
 func (l *lateWrites) slowest(during span.Span) (delay time.Duration) {
-	for _, x := range l.Links {
+	for _, x := range l.Network.Links {
 		applies := x.Node == l.node || x.Node == ""
 		if x.From == history.RoleAggregator {
 			applies = applies && l.Run.Connectivity == history.ConnectStream

@@ -88,7 +88,7 @@ func TestLateWriteAmongGivenUpOnes(t *testing.T) {
 			return &history.Request{User: contract.ReporterIdentity(node), Verb: "apply", Resource: "kubeapiservers", Name: "cluster", Code: code, Received: received, Body: says(probed)}
 		}
 		late, _ := heldUpBy(cut, request("cp-1", 200, sent, probed), request(c.node, c.code, sent.Add(c.apart), probed.Add(c.other)))
-		w := late.Writes("cp-1")[0]
+		w := late.Reporters.Writes("cp-1")[0]
 		if len(w.Entries) != 1 {
 			t.Fatalf("entries of the late write: %v", w.Entries)
 		}

@@ -174,7 +174,7 @@ func All() []Invariant {
 // allowedAt is what the truths of the last A plus tolerance before at allowed, for people.
 func allowedAt(v *facts.Facts, at time.Time, show func(facts.Rollups) string) string {
 	var all []string
-	for _, t := range v.TruthsNear(span.New(at, at.Add(1))) {
+	for _, t := range v.Truths.Near(span.New(at, at.Add(1))) {
 		for _, r := range t.Allowed {
 			all = append(all, show(r))
 		}

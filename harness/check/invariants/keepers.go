@@ -107,7 +107,7 @@ func (k *keepers) nodes() []string {
 
 // has is the configuration that the API server of a node has loaded; of one that is down, the newest, which it will read.
 func (k *keepers) has(node string, at time.Time) []string {
-	if k.Runs(facts.Process{Role: k.Encryptor(), Node: node}, at) {
+	if k.Processes.Runs(facts.Process{Role: k.Processes.Encryptor(), Node: node}, at) {
 		return k.loaded[node]
 	}
 	return k.configured[node]

@@ -20,7 +20,7 @@ func detection() Invariant {
 		Source:    "Timing that a user may rely on",
 		Timed:     AllTimed,
 		Judge: func(v *facts.Facts) (f Finding) {
-			bound := v.Run.Timing.DetectionBound() + v.Tolerance()
+			bound := v.DetectionBound() + v.Tolerance
 			for _, a := range accusations(v) {
 				a.judgeDetection(v, &f, bound)
 			}
@@ -37,7 +37,7 @@ func recovery() Invariant {
 		Source:    "Timing that a user may rely on",
 		Timed:     AllTimed,
 		Judge: func(v *facts.Facts) (f Finding) {
-			bound := v.Run.Timing.RecoveryBound() + v.Tolerance()
+			bound := v.RecoveryBound() + v.Tolerance
 			for _, a := range accusations(v) {
 				a.judgeRecovery(v, &f, bound)
 			}
@@ -94,12 +94,12 @@ type accusation struct {
 }
 
 func accusations(v *facts.Facts) (all []accusation) {
-	failing := v.Degraded("True")
-	for _, t := range v.Plugins {
+	failing := v.CR.Degraded("True")
+	for _, t := range v.Plugins.All {
 		if len(t.Bad) == 0 {
 			continue
 		}
-		able := v.ReporterAble(t.Node).Intersect(v.AggregatorInCharge).Intersect(v.PluginExpected(t.PluginID)).Intersect(v.Watched())
+		able := v.Reporters.Able(t.Node).Intersect(v.Aggregator.InCharge).Intersect(v.Expectations.Plugin(t.PluginID)).Intersect(v.CR.Seen())
 		accused := span.Where(failing, func(s facts.State[history.Condition]) bool { return names(s.Value.Message, t.String()) })
 		for _, bad := range t.Bad {
 			all = append(all, accusation{t, bad, able, accused})
@@ -163,8 +163,8 @@ func (a accusation) violation(window span.Span, seen, allowed string) Violation 
 
 // judgeUnprobed: a plugin whose process became ready, with no fault that could keep a probe away, is probed again.
 func judgeUnprobed(v *facts.Facts, f *Finding, bound time.Duration) {
-	for _, t := range v.Plugins {
-		able := v.ReporterAble(t.Node).Intersect(v.PluginExpected(t.PluginID)).Intersect(t.Opaque.Complement(v.Period))
+	for _, t := range v.Plugins.All {
+		able := v.Reporters.Able(t.Node).Intersect(v.Expectations.Plugin(t.PluginID)).Intersect(t.Opaque.Complement(v.Period))
 		for i, down := range t.Idle {
 			end := v.Period.To
 			if i+1 < len(t.Idle) {

@@ -24,7 +24,7 @@ func leastPrivilege() Invariant {
 }
 
 func judgeLeastPrivilege(v *facts.Facts) (f Finding) {
-	for _, r := range v.Requests {
+	for _, r := range v.Requests.All {
 		if r.Node == "" || v.Run.ReporterIdentity == history.IdentityAdmin && !r.Write {
 			continue
 		}

@@ -20,12 +20,12 @@ func monotonic() Invariant {
 }
 
 func judgeMonotonic(v *facts.Facts) (f Finding) {
-	underWay := v.Run.Timing.ProbeTimeout + v.Run.Timing.WriteTimeout + v.Tolerance()
-	for _, node := range v.ReportingNodes() {
+	underWay := v.ProbeTimeout + v.WriteTimeout + v.Tolerance
+	for _, node := range v.Reports.Nodes() {
 		last := map[string]time.Time{}
-		two := v.ReporterHandover(node)
-		for _, s := range v.OwnReports(node) {
-			for _, e := range v.Dated(node, s.Value.Entries) {
+		two := v.Reporters.Handovers(node)
+		for _, s := range v.Reports.Own(node) {
+			for _, e := range v.Clocks.Dated(node, s.Value.Entries) {
 				f.JudgedAt(s.From, s.From)
 				if before := last[e.KeyID]; e.Checked.Before(before) && !(two.Contains(s.From) && before.Sub(e.Checked) <= underWay) {
 					f.Violate(Violation{At: s.From, Seq: s.Seq, Node: node, KeyID: e.KeyID, Seen: "lastChecked " + e.CheckedText + " after " + before.Format(time.RFC3339Nano),
@@ -44,22 +44,22 @@ func judgeMonotonic(v *facts.Facts) (f Finding) {
 // judgeAdvance: between two writes of a reporter lies a tick, and the probes of n + 1 writes span n times I − J at least. By a lastChecked of whole seconds
 // two of them may look the same.
 func judgeAdvance(v *facts.Facts, f *Finding, node string, two span.Set) {
-	for _, run := range v.ReporterRuns(node) {
+	for _, run := range v.Reporters.Runs(node) {
 		same, before := map[string]int{}, map[string]string{}
-		for _, w := range v.Writes(node) {
+		for _, w := range v.Reporters.Writes(node) {
 			if !run.Contains(w.From) || two.Contains(w.From) {
 				continue
 			}
 			for _, e := range w.Entries {
-				if _, known := v.CheckedAt(node, e); !known || before[e.KeyID] != e.CheckedText {
+				if _, known := v.Clocks.CheckedAt(node, e); !known || before[e.KeyID] != e.CheckedText {
 					same[e.KeyID], before[e.KeyID] = 0, e.CheckedText
 					continue
 				}
 				same[e.KeyID]++
 				f.JudgedAt(w.From, w.From)
-				if apart := time.Duration(same[e.KeyID]) * v.Run.Timing.CadenceMin(); apart > e.Precision+v.Tolerance() {
+				if apart := time.Duration(same[e.KeyID]) * v.CadenceMin(); apart > e.Precision+v.Tolerance {
 					f.Violate(Violation{At: w.From, Seq: w.Seq, Node: node, KeyID: e.KeyID, Seen: fmt.Sprintf("lastChecked stands still at %s in %d writes", e.CheckedText, same[e.KeyID]+1),
-						Allowed: "the time of another probe in each, at least " + text.Short(v.Run.Timing.CadenceMin()) + " after the one before"})
+						Allowed: "the time of another probe in each, at least " + text.Short(v.CadenceMin()) + " after the one before"})
 					same[e.KeyID] = 0
 				}
 			}

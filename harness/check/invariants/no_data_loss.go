@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check/facts"
+	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -56,10 +57,20 @@ func judgeNoDataLoss(v *facts.Facts) (f Finding) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(fates)) {
-		fates[name].judgeEnd(&f, name, lastRead, v.DeletedKEK())
+		fates[name].judgeEnd(&f, name, lastRead, deletedKEK(v))
 	}
 	judgeInventory(v, &f)
 	return f
+}
+
+// deletedKEK is the last instant at which a scenario deleted a KEK: what lay under it is lost, and meant to be.
+func deletedKEK(v *facts.Facts) (at time.Time) {
+	for _, a := range v.Actions.All {
+		if a.Verb == "kms" && a.Param("op") == "delete" {
+			at = span.Latest(at, a.To)
+		}
+	}
+	return at
 }
 
 // judgeRead: a read may fail in a fault, but it never gives something else.

@@ -36,15 +36,15 @@ func judgeNoExit(v *facts.Facts) (f Finding) {
 		case history.ProcessStarted:
 			f.JudgedAt(e.At, e.At)
 		case history.ProcessExited:
-			until := e.At.Add(v.Run.Timing.StaleBound())
-			if until.After(v.Period.To) || v.AskedToEnd(p.Node, e.At) || v.Revising(p.Node).Contains(e.At) || startedAgain(v, e, until) {
+			until := e.At.Add(v.StaleBound())
+			if until.After(v.Period.To) || v.Actions.AskedToEnd(p.Node, e.At) || v.Revisions[p.Node].Contains(e.At) || startedAgain(v, e, until) {
 				continue
 			}
 			seen := facts.ProcessOf(p).String() + " ended by itself: " + contract.SafeText(p.Detail, text.MaxShown)
 			if output := contract.SafeText(p.Output, maxOutput); output != "" {
 				seen += "; the end of its output: " + output
 			}
-			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: seen, Allowed: "an end that an action asks for, or a start within " + text.Short(v.Run.Timing.StaleBound())})
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID, Seen: seen, Allowed: "an end that an action asks for, or a start within " + text.Short(v.StaleBound())})
 		}
 	}
 	return f
@@ -64,8 +64,8 @@ func startedAgain(v *facts.Facts, end *history.Event, until time.Time) bool {
 	p, ended := facts.ProcessOf(end.Process), false
 	for e := range v.Each(history.KindProcess) {
 		ended = ended || e == end
-		if ended && facts.ProcessOf(e.Process) == p && e.Process.State == history.ProcessStarted && !e.At.After(until) && !slices.ContainsFunc(v.Actions, func(a facts.Action) bool {
-			return a.Verb == "start" && !e.At.Before(a.From) && (!a.Done || !e.At.After(a.To)) && v.Concerns(a, p.Node)
+		if ended && facts.ProcessOf(e.Process) == p && e.Process.State == history.ProcessStarted && !e.At.After(until) && !slices.ContainsFunc(v.Actions.All, func(a facts.Action) bool {
+			return a.Verb == "start" && !e.At.Before(a.From) && (!a.Done || !e.At.After(a.To)) && v.Actions.Concerns(a, p.Node)
 		}) {
 			return true
 		}

@@ -20,9 +20,9 @@ func noOrphan() Invariant {
 }
 
 func judgeNoOrphan(v *facts.Facts) (f Finding) {
-	bound := v.Run.Timing.CleanupBound() + v.Tolerance()
-	for _, node := range v.ReportingNodes() {
-		for _, orphan := range v.NotExpected(node).Intersect(v.Reported(node)) {
+	bound := v.CleanupBound() + v.Tolerance
+	for _, node := range v.Reports.Nodes() {
+		for _, orphan := range v.Expectations.NotNode(node).Intersect(v.Reports.Present(node)) {
 			f.judgedIn(orphan)
 			for _, late := range overdue(orphan, reportsWritten(v, node), bound, cleaning(v, node, orphan, bound)) {
 				f.Violate(Violation{At: late.From, From: orphan.From, To: late.From, Node: node, Seen: "the report of " + node + " still stands, " + text.Short(late.From.Sub(orphan.From)) + " after the node (or KMS) was gone",
@@ -30,14 +30,14 @@ func judgeNoOrphan(v *facts.Facts) (f Finding) {
 			}
 		}
 	}
-	inactive := v.KMSActive().Complement(v.Period).Intersect(v.ExpectationsKnown())
+	inactive := v.Expectations.KMSInactive()
 	for _, t := range contract.RollupTypes() {
-		for s, orphan := range span.Within(v.Rollup(t), inactive) {
+		for s, orphan := range span.Within(v.CR.Of(t), inactive) {
 			if s.Value == nil {
 				continue
 			}
 			f.judgedIn(orphan)
-			for _, late := range overdue(orphan, nil, bound, v.AggregatorAble) {
+			for _, late := range overdue(orphan, nil, bound, v.Aggregator.Able) {
 				f.Violate(Violation{At: late.From, From: orphan.From, To: late.From, Seq: s.Seq, Seen: text.Condition(s.Value) + ", although KMS is not active", Allowed: "absent within " + text.Short(bound) + " after KMS was disabled"})
 			}
 		}
@@ -48,10 +48,10 @@ func judgeNoOrphan(v *facts.Facts) (f Finding) {
 // cleaning is when an aggregator could have removed the orphaned report of a node. One that claims a time to come, since its node's clock
 // was ahead, counts from when the aggregator first saw it.
 func cleaning(v *facts.Facts, node string, orphan span.Span, bound time.Duration) span.Set {
-	if v.ClockAhead(node, orphan.Grow(v.Run.Timing.StaleBound(), 0)) > 0 {
-		return v.AggregatorInCharge.Settled(bound)
+	if v.Clocks.Ahead(node, orphan.Grow(v.StaleBound(), 0)) > 0 {
+		return v.Aggregator.InCharge.Settled(bound)
 	}
-	return v.AggregatorAble
+	return v.Aggregator.Able
 }
 
 // overdue returns the first span in which an orphan stood for longer than bound since it became one or was last written, while the
@@ -75,7 +75,7 @@ func reportsWritten(v *facts.Facts, node string) []time.Time {
 			out = append(out, s.From)
 		}
 	}
-	for _, w := range v.Writes(node) {
+	for _, w := range v.Reporters.Writes(node) {
 		out = append(out, w.To)
 	}
 	return out

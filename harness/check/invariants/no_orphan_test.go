@@ -19,11 +19,11 @@ func TestOrphanOfAClockAhead(t *testing.T) {
 		log.Record(start.Add(2*time.Second), "backend", &history.Clock{Node: "cp-1", Ahead: ahead})
 		log.Record(start.Add(time.Hour), "engine", &history.Phase{Name: history.PhaseEnd})
 		v := facts.New(log.Events())
-		orphan, bound := span.New(start.Add(5*time.Second), v.Period.To), v.Run.Timing.CleanupBound()
-		if got := cleaning(v, "cp-1", orphan, bound).Total() < v.AggregatorAble.Total(); got != later {
+		orphan, bound := span.New(start.Add(5*time.Second), v.Period.To), v.CleanupBound()
+		if got := cleaning(v, "cp-1", orphan, bound).Total() < v.Aggregator.Able.Total(); got != later {
 			t.Errorf("clock ahead by %v: judged later %v, expected %v", ahead, got, later)
 		}
-		if cleaning(v, "cp-2", orphan, bound).Total() != v.AggregatorAble.Total() {
+		if cleaning(v, "cp-2", orphan, bound).Total() != v.Aggregator.Able.Total() {
 			t.Error("another node's clock counts")
 		}
 	}

@@ -26,12 +26,12 @@ func noResurrection() Invariant {
 }
 
 func judgeNoResurrection(v *facts.Facts) (f Finding) {
-	for _, node := range v.ReportingNodes() {
+	for _, node := range v.Reports.Nodes() {
 		judgeEnding(v, &f, node)
-		right := v.ClockSettled("").Intersect(v.ClockSettled(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
+		right := v.Clocks.Settled("").Intersect(v.Clocks.Settled(node)) // by two clocks that differ, a live reporter's entry is one that is no longer written
 		reporter := facts.Reporter(node)
-		alive := v.While(reporter, facts.Up, facts.Starting, facts.Paused)
-		expected := v.NodeExpected(node)
+		alive := v.Processes.While(reporter, facts.Up, facts.Starting, facts.Paused)
+		expected := v.Expectations.Node(node)
 		kept := keptByOperator(v).Intersect(alive)
 		var last *facts.Report
 		var removed, returned time.Time
@@ -49,19 +49,19 @@ func judgeNoResurrection(v *facts.Facts) (f Finding) {
 			}
 			since := removed
 			removed = time.Time{}
-			if c.Value.Foreign || !right.Contains(since) || kept.Covers(span.New(since, c.From)) && staleAt(v, gone, since) || expected.Overlaps(span.New(c.From, c.From).Grow(v.Tolerance()+1, 1)) {
+			if c.Value.Foreign || !right.Contains(since) || kept.Covers(span.New(since, c.From)) && staleAt(v, gone, since) || expected.Overlaps(span.New(c.From, c.From).Grow(v.Tolerance+1, 1)) {
 				continue
 			}
-			if v.StartedIn(reporter, since, c.From) {
+			if v.Processes.StartedIn(reporter, since, c.From) {
 				returns = 0
 				continue
 			}
-			if v.StartedIn(reporter, returned, c.From) || expected.Overlaps(span.New(returned, since)) { // in an earlier run, or expected in between
+			if v.Processes.StartedIn(reporter, returned, c.From) || expected.Overlaps(span.New(returned, since)) { // in an earlier run, or expected in between
 				returns = 0
 			}
 			returns, returned = returns+1, c.From
 			allowed, want := 0, "never: no reporter of that node was running when it was removed"
-			if alive.Overlaps(span.New(since, since).Grow(v.Tolerance()+1, 1)) || len(v.Processes[reporter]) == 0 {
+			if alive.Overlaps(span.New(since, since).Grow(v.Tolerance+1, 1)) || len(v.Processes.States[reporter]) == 0 {
 				allowed, want = 1, "once, by a reporter that was still shutting down"
 			}
 			if returns > allowed {
@@ -75,25 +75,25 @@ func judgeNoResurrection(v *facts.Facts) (f Finding) {
 
 // judgeEnding: of a reporter that is asked to end, the write that was under way may still arrive, and no other.
 func judgeEnding(v *facts.Facts, f *Finding, node string) {
-	for _, a := range v.Actions {
+	for _, a := range v.Actions.All {
 		if !a.EndsReporter(node) || a.Param("with") != "" || a.Param("overlap") != "" { // nobody asked it to end, or not at once
 			continue
 		}
-		i := slices.IndexFunc(v.Processes[facts.Reporter(node)], func(s facts.ProcessState) bool {
+		i := slices.IndexFunc(v.Processes.States[facts.Reporter(node)], func(s facts.ProcessState) bool {
 			return (s.Event == history.ProcessStopped || s.Event == history.ProcessKilled) && s.From.After(a.From) && !s.From.After(a.To)
 		})
 		if i < 0 {
 			continue
 		}
-		ended := v.Processes[facts.Reporter(node)][i].From
+		ended := v.Processes.States[facts.Reporter(node)][i].From
 		f.JudgedAt(a.From, ended)
-		for _, r := range v.TriedWrites[node] {
+		for _, r := range v.Requests.Tried[node] {
 			if r.IsApply() && r.Body.Known && !r.Body.Has(node) && !r.Received.Before(a.From) && !r.Received.After(ended) {
 				f.Violate(Violation{Rule: "removal", At: r.At, Since: a.From, Seq: r.Seq, Node: node, Seen: "the reporter of " + node + " removed its entry when it was asked to end",
 					Allowed: "an entry that stays: in a restart nothing is known of the node until the next report"})
 			}
 		}
-		writes := slices.DeleteFunc(slices.Clone(v.Writes(node)), func(w facts.Write) bool { return w.From.Before(a.From) || w.From.After(ended) })
+		writes := slices.DeleteFunc(slices.Clone(v.Reporters.Writes(node)), func(w facts.Write) bool { return w.From.Before(a.From) || w.From.After(ended) })
 		if len(writes) > 1 {
 			f.Violate(Violation{Rule: "last-writes", At: writes[1].From, Since: a.From, Seq: writes[1].Seq, Node: node, Seen: fmt.Sprintf("%d writes after the reporter of %s was asked to end", len(writes), node),
 				Allowed: "one, that was under way"})
@@ -118,12 +118,12 @@ func keptByOperator(v *facts.Facts) span.Set {
 	if v.Run.Lifecycle != history.LifecycleOperator {
 		return nil
 	}
-	return v.KMSActive().Complement(v.Period)
+	return v.Expectations.KMSActive().Complement(v.Period)
 }
 
 // staleAt reports whether a report was no longer fresh: then nobody fought its reporter by taking it away.
 func staleAt(v *facts.Facts, r *facts.Report, at time.Time) bool {
 	return r != nil && !slices.ContainsFunc(r.Entries, func(e facts.Entry) bool {
-		return contract.FreshnessAt(at.Add(v.Tolerance()), e.Checked, v.Interval()) != contract.Stale
+		return contract.FreshnessAt(at.Add(v.Tolerance), e.Checked, v.Interval) != contract.Stale
 	})
 }

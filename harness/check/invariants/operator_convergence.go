@@ -47,11 +47,11 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 
 // judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e.
 func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Violation) {
-	window, keyID, lacking := span.New(e.At, e.At).Grow(v.Latency(), v.Tolerance()), strconv.FormatUint(e.Decision.Key, 10), ""
-	for _, s := range v.Readable(window) {
+	window, keyID, lacking := span.New(e.At, e.At).Grow(v.Latency(), v.Tolerance), strconv.FormatUint(e.Decision.Key, 10), ""
+	for _, s := range readable(v, window) {
 		for _, at := range []time.Time{span.Latest(window.From, s.At), e.At} {
-			expected, known := v.ExpectedAt(at)
-			if !known || !expected.Active || len(expected.Nodes) == 0 {
+			expected := v.Expectations.At(at)
+			if !expected.Reports() {
 				return
 			}
 			if lacking = disagreement(v, at, s.Reports, expected.Nodes, keyID, kek); lacking == "" {
@@ -69,6 +69,24 @@ func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Vio
 	f.Violate(x)
 }
 
+// readable has the states of the CR that could be read within a window, with At as the instant from which on that was possible.
+func readable(v *facts.Facts, window span.Span) (out []facts.Snapshot) {
+	for _, s := range v.CR.Snapshots {
+		at := s.At
+		if made := v.Requests.MadeBy[s.Object.ResourceVersion]; made != nil {
+			s.At = span.Earliest(s.At, made.Received) // a reader may have had it before its writer did
+		}
+		if s.At.After(window.To) {
+			break
+		}
+		if !at.After(window.From) {
+			out = nil // it replaces those before
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
 // disagreement is the first node that does not freshly report the kekID of a healthy plugin, and what it reports instead; empty: there is none. An
 // entry from before its node came is that of another node of the same name.
 func disagreement(v *facts.Facts, at time.Time, reports map[string]*facts.Report, nodes map[string]history.ExpectedNode, keyID, kek string) string {
@@ -82,7 +100,7 @@ func disagreement(v *facts.Facts, at time.Time, reports map[string]*facts.Report
 			return node + " reports nothing that can be read of the plugin " + keyID
 		}
 		switch e := r.Entries[i]; {
-		case !v.Fresh(at, e.Checked):
+		case contract.FreshnessAt(at, e.Checked, v.Interval) != contract.Fresh:
 			return "the report of " + node + " is from " + e.CheckedText
 		case e.Checked.Add(e.Precision).Before(nodes[node].Since):
 			return "the report is of an earlier node " + node

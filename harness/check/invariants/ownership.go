@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func ownership() Invariant {
 
 func judgeOwnership(v *facts.Facts) (f Finding) {
 	a, unforced := readAuthors(v), map[author]bool{}
-	for _, r := range v.Requests {
+	for _, r := range v.Requests.All {
 		if r.Write && r.UnderTest() {
 			f.JudgedAt(r.Received, r.At)
 			if r.OnCR && (r.IsApply() || r.Succeeded()) {
@@ -42,14 +43,14 @@ func judgeOwnership(v *facts.Facts) (f Finding) {
 			}
 		}
 	}
-	if len(v.Requests) == 0 { // without an audit log nobody can tell who wrote, and under which name
+	if len(v.Requests.All) == 0 { // without an audit log nobody can tell who wrote, and under which name
 		return f
 	}
 	old := facts.Snapshot{Object: &history.Object{}}
-	for i, s := range v.CRs {
+	for i, s := range v.CR.Snapshots {
 		a.judgeOwners(&f, old, s)
 		if i > 0 {
-			judgeChanges(v, &f, old, s)
+			a.judgeChanges(v, &f, old, s)
 		}
 		old = s
 	}
@@ -159,11 +160,15 @@ type authors struct {
 	first  map[author]string
 	of     map[managed][]author // of the system under test
 	others map[managed]bool     // somebody else wrote under it: the harness, in the part of somebody
+	seen   map[string]bool      // resourceVersions of the CR that the watch delivered
 }
 
 func readAuthors(v *facts.Facts) authors {
-	a := authors{map[author]string{}, map[managed][]author{}, map[managed]bool{}}
-	for _, r := range v.Requests {
+	a := authors{map[author]string{}, map[managed][]author{}, map[managed]bool{}, map[string]bool{}}
+	for _, s := range v.CR.Snapshots {
+		a.seen[s.Object.ResourceVersion] = true
+	}
+	for _, r := range v.Requests.All {
 		if !r.Write || !r.IsApply() && !r.Succeeded() {
 			continue
 		}
@@ -193,18 +198,35 @@ func (a authors) mayOwn(m managed, want author) bool {
 }
 
 // judgeChanges asks for every change who may have made it.
-func judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
+func (a authors) judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
 	changes := changesOf(v, old, new)
 	if len(changes) == 0 {
 		return
 	}
-	writers := v.Explaining(new, old.At)
+	writers := a.explaining(v, new, old.At)
 	for _, c := range changes {
 		f.JudgedAt(new.At, new.At)
 		if !slices.ContainsFunc(writers, c.allowed) {
 			f.Violate(Violation{At: new.At, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + cmp.Or(named(writers), "nothing"), Allowed: c.want})
 		}
 	}
+}
+
+// explaining is the writes to the CR, successful or of unknown outcome, that may have led from the state before to s: the one that
+// made its resourceVersion, and those of about that time whose own state was not seen by itself.
+func (a authors) explaining(v *facts.Facts, s facts.Snapshot, before time.Time) (out []*facts.Request) {
+	if r := v.Requests.MadeBy[s.Object.ResourceVersion]; r != nil {
+		out = append(out, r)
+	}
+	from, to := before.Add(-v.Tolerance), s.At.Add(v.Tolerance)
+	i := sort.Search(len(v.Requests.All), func(i int) bool { return !v.Requests.All[i].At.Before(from) })
+	for ; i < len(v.Requests.All) && !v.Requests.All[i].Received.After(to.Add(time.Minute)); i++ {
+		r := v.Requests.All[i]
+		if r.Write && r.OnCR && !r.Received.After(to) && (r.Succeeded() || r.Undecided()) && (r.ResourceVersion == "" || !a.seen[r.ResourceVersion]) {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 func named(writers []*facts.Request) string {
@@ -271,9 +293,9 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 // stillNeeded reports whether an aggregator that removed a report must have known that it was needed. It can learn from its watch that the node is gone before
 // the recorder has written it down.
 func stillNeeded(v *facts.Facts, node string, old *facts.Report, removed time.Time) bool {
-	configured := span.Earliest(removed.Add(v.Tolerance()), v.Period.To)
-	expected := span.New(removed.Add(-v.Run.Timing.StaleBound()-v.Tolerance()), span.Latest(configured, removed.Add(time.Nanosecond)))
-	return v.NodeExpected(node).Covers(expected) && !old.Oversized()
+	configured := span.Earliest(removed.Add(v.Tolerance), v.Period.To)
+	expected := span.New(removed.Add(-v.StaleBound()-v.Tolerance), span.Latest(configured, removed.Add(time.Nanosecond)))
+	return v.Expectations.Node(node).Covers(expected) && !old.Oversized()
 }
 
 func shrank(old, new *facts.Report) bool {

@@ -25,22 +25,22 @@ func quiet() Invariant {
 }
 
 func judgeQuiet(v *facts.Facts) (f Finding) {
-	if len(v.Requests) == 0 {
+	if len(v.Requests.All) == 0 {
 		return f
 	}
 	cr, co := causesToWrite(v)
-	slow := v.Prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
+	slow := v.Network.Prompt(history.RoleAggregator, history.RoleLoadBalancer, history.RoleAPIServer)
 	late := slow.Complement(v.Period).Union(lateCauses(v))
 	cr, co = heldUp(cr, late), heldUp(co, late)
 	steady := co.Complement(v.Period)
 	for _, s := range steady {
-		if s.Length() >= v.Interval() {
+		if s.Length() >= v.Interval {
 			f.judgedIn(s)
 		}
 	}
 	f.measure("steady", text.Short(steady.Total()))
-	for _, r := range v.Requests {
-		if !r.ByAggregator() || !r.Write || !r.OnCR && !v.IsClusterOperator(r.Resource, r.Name) {
+	for _, r := range v.Requests.All {
+		if !r.ByAggregator() || !r.Write || !r.OnCR && !r.OnClusterOperator {
 			continue
 		}
 		f.JudgedAt(r.Received, r.At)
@@ -48,7 +48,7 @@ func judgeQuiet(v *facts.Facts) (f Finding) {
 		if r.OnCR {
 			cause = cr
 		}
-		if !cause.Overlaps(span.New(r.Received, r.At.Add(v.Tolerance()+1))) {
+		if !cause.Overlaps(span.New(r.Received, r.At.Add(v.Tolerance+1))) {
 			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: writer(r) + " wrote " + r.Verb + " " + r.Resource + " " + r.Name + " although nothing had changed",
 				Allowed: "no write unless a report (other than its lastChecked), an expectation or a rollup changed within the last " + text.Short(v.Latency())})
 		}
@@ -73,11 +73,11 @@ func heldUp(causes, late span.Set) span.Set {
 func lateCauses(v *facts.Facts) span.Set {
 	var out []span.Span
 	for _, l := range v.LateWatches {
-		out = append(out, l.Grow(v.Tolerance(), l.Late+v.Latency()))
+		out = append(out, l.Grow(v.Tolerance, l.Late+v.Latency()))
 	}
-	for _, r := range v.Refusals {
+	for _, r := range v.Refusals.All {
 		if r.Affects(history.RoleAggregator) {
-			out = append(out, r.Grow(v.Tolerance(), r.RetryAfter+v.Latency()))
+			out = append(out, r.Grow(v.Tolerance, r.RetryAfter+v.Latency()))
 		}
 	}
 	return span.Merge(out)
@@ -86,22 +86,22 @@ func lateCauses(v *facts.Facts) span.Set {
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
 // it may have lost its place, it cannot know.
 func judgeIdle(v *facts.Facts, f *Finding) {
-	doubts := []span.Span{span.New(v.Period.From, v.Period.From.Add(v.Takeover()))}
-	for _, s := range v.Disturbances {
-		doubts = append(doubts, span.New(s.At, s.At).Grow(v.Latency(), v.Takeover()+v.Latency()))
+	doubts := []span.Span{span.New(v.Period.From, v.Period.From.Add(v.Takeover))}
+	for _, s := range v.Aggregator.Disturbances {
+		doubts = append(doubts, span.New(s.At, s.At).Grow(v.Latency(), v.Takeover+v.Latency()))
 	}
-	for _, r := range v.Requests {
+	for _, r := range v.Requests.All {
 		if r.ByAggregator() && r.Write && !r.Succeeded() {
-			doubts = append(doubts, span.New(r.Received, r.At.Add(v.Takeover())))
+			doubts = append(doubts, span.New(r.Received, r.At.Add(v.Takeover)))
 		}
 	}
 	sure := span.Merge(doubts).Complement(v.Period)
-	for _, r := range v.Requests {
+	for _, r := range v.Requests.All {
 		if !r.ByAggregator() || !r.Write || !r.Succeeded() || r.ResourceVersion == "" || !sure.Covers(span.New(r.Received, r.At)) {
 			continue
 		}
 		f.Judged++
-		if made := v.MadeBy[r.ResourceVersion]; made != nil && made != r {
+		if made := v.Requests.MadeBy[r.ResourceVersion]; made != nil && made != r {
 			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: fmt.Sprintf("%s wrote %s %s and changed nothing: it was as event %d had left it", writer(r), r.Resource, r.Name, made.Seq),
 				Allowed: "a write only when a rollup changes"})
 		}
@@ -112,27 +112,27 @@ func judgeIdle(v *facts.Facts, f *Finding) {
 // that it must answer to, for a takeover more after it may have lost its place.
 func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 	var out, fromRollups []span.Span
-	while := func(s span.Span) { out = append(out, s.Grow(v.Tolerance(), v.Latency())) }
+	while := func(s span.Span) { out = append(out, s.Grow(v.Tolerance, v.Latency())) }
 	cause := func(t time.Time) { while(span.New(t, t)) }
-	lost := func(s span.Span) { while(s.Grow(0, v.Takeover())) }
+	lost := func(s span.Span) { while(s.Grow(0, v.Takeover)) }
 	fromRollup := func(t time.Time) {
-		fromRollups = append(fromRollups, span.New(t, t).Grow(v.Tolerance(), v.Latency()))
+		fromRollups = append(fromRollups, span.New(t, t).Grow(v.Tolerance, v.Latency()))
 	}
 	lost(span.New(v.Period.From, v.Period.From))
-	for _, d := range v.Disturbances {
+	for _, d := range v.Aggregator.Disturbances {
 		lost(span.New(d.At, d.At))
 	}
-	for p := range v.Processes {
+	for p := range v.Processes.States {
 		if facts.DisturbsAggregator(p.Role) {
-			for _, starting := range v.While(p, facts.Starting) { // it may serve long before it is said to be ready
+			for _, starting := range v.Processes.While(p, facts.Starting) { // it may serve long before it is said to be ready
 				lost(starting)
 			}
 		}
 	}
-	for _, off := range v.ClockSettled("").Complement(v.Period) {
+	for _, off := range v.Clocks.Settled("").Complement(v.Period) {
 		lost(off)
 	}
-	for _, t := range v.Truths {
+	for _, t := range v.Truths.All {
 		cause(t.From)
 		if len(t.Allowed) > 1 { // the instant of the change is not known
 			while(t.Span)
@@ -155,7 +155,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 			}
 		}
 	}
-	for t, states := range v.Conditions {
+	for t, states := range v.CR.States {
 		_, isReport := contract.NodeOfCondition(t)
 		for _, s := range states {
 			switch {
@@ -166,19 +166,19 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 			}
 		}
 	}
-	if v.HasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
-		for _, u := range v.Unions(contract.ClusterOperatorDegraded) {
+	if v.Unions.HasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
+		for _, u := range v.Unions.Of(contract.ClusterOperatorDegraded) {
 			fromRollup(u.From)
 		}
 	}
-	for _, r := range v.Requests { // somebody else meddled, or its own write failed
+	for _, r := range v.Requests.All { // somebody else meddled, or its own write failed
 		failed := r.ByAggregator() && !r.Succeeded()
-		if r.Write && (failed || !r.UnderTest() && (r.OnCR || v.IsClusterOperator(r.Resource, r.Name))) {
+		if r.Write && (failed || !r.UnderTest() && (r.OnCR || r.OnClusterOperator)) {
 			cause(r.At)
 		}
 	}
-	for _, node := range v.ReportingNodes() { // an orphan is removed when it is stale
-		for _, s := range v.Reported(node).Intersect(v.NodeExpected(node).Complement(v.Period)) {
+	for _, node := range v.Reports.Nodes() { // an orphan is removed when it is stale
+		for _, s := range v.Reports.Present(node).Intersect(v.Expectations.Node(node).Complement(v.Period)) {
 			while(s)
 		}
 	}
@@ -193,10 +193,10 @@ func ages(v *facts.Facts, s facts.State[facts.Report], last bool) (out []time.Ti
 		return nil
 	}
 	for _, e := range s.Value.Entries {
-		if at := e.Checked.Add(contract.StaleAfter(v.Interval())); last || s.To.After(at) {
+		if at := e.Checked.Add(contract.StaleAfter(v.Interval)); last || s.To.After(at) {
 			out = append(out, at)
 		}
-		if at := e.Checked.Add(-v.Interval()); at.After(s.From) {
+		if at := e.Checked.Add(-v.Interval); at.After(s.From) {
 			out = append(out, at)
 		}
 	}
@@ -209,7 +209,7 @@ func sameNews(v *facts.Facts, a, b *facts.Report, now time.Time) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	age := func(e facts.Entry) contract.Freshness { return contract.FreshnessAt(now, e.Checked, v.Interval()) }
+	age := func(e facts.Entry) contract.Freshness { return contract.FreshnessAt(now, e.Checked, v.Interval) }
 	return a.Problem == b.Problem && slices.EqualFunc(a.Entries, b.Entries, func(x, y facts.Entry) bool {
 		return x.KeyID == y.KeyID && x.KEKID == y.KEKID && x.Status == y.Status && x.Detail == y.Detail && age(x) == age(y)
 	})
@@ -228,13 +228,13 @@ const (
 
 // judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
 func judgeRestraint(v *facts.Facts, f *Finding) {
-	if len(v.Refusals) == 0 {
+	if len(v.Refusals.All) == 0 {
 		return
 	}
-	replicas := max(1, len(v.OfRole(history.RoleAggregator)))
+	replicas := max(1, len(v.Processes.OfRole(history.RoleAggregator)))
 	// What an API server or a connection held back comes all at once.
-	flowing := v.ServiceFine().Intersect(v.LinksFine(func(l facts.Link) bool { return l.From == history.RoleAggregator })).Settled(time.Second + v.Tolerance())
-	refused := slices.DeleteFunc(slices.Clone(v.Requests), func(r *facts.Request) bool {
+	flowing := v.APIServers.ServiceFine().Intersect(v.Network.FineFrom(history.RoleAggregator)).Settled(time.Second + v.Tolerance)
+	refused := slices.DeleteFunc(slices.Clone(v.Requests.All), func(r *facts.Request) bool {
 		return !r.ByAggregator() || r.Code < http.StatusBadRequest || r.Code == http.StatusNotFound || r.Code == http.StatusConflict
 	})
 	for _, all := range grouped(refused, func(r *facts.Request) [5]string {
@@ -271,7 +271,7 @@ func judgeRefused(v *facts.Facts, f *Finding, all []*facts.Request, flowing span
 // restraintAt is how often a request of a kind may be repeated after one that was refused, and within which time; 0 where no refusal was in
 // force: what else went wrong ends connections, after which all begin anew.
 func restraintAt(v *facts.Facts, r *facts.Request) (window time.Duration, most int) {
-	for _, x := range v.Refusals {
+	for _, x := range v.Refusals.All {
 		switch answers := x.Answers(r, history.RoleAggregator); {
 		case answers && x.RetryAfter > 0:
 			return min(x.RetryAfter, keptRetryAfter), mostThrottled

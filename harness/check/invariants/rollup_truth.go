@@ -33,11 +33,11 @@ func rollupTruth() Invariant {
 }
 
 func judgeRollupTruth(v *facts.Facts) (f Finding) {
-	judged := v.AggregatorAble.Intersect(v.Watched()).Intersect(v.KMSActive())
+	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	f.measure("judged", text.Short(judged.Total()))
-	looked := judged.Union(v.WatchesLate())
+	looked := judged.Union(span.All(v.LateWatches))
 	for _, kind := range rollupKinds() {
-		for _, s := range v.Rollup(kind.name) {
+		for _, s := range v.CR.Of(kind.name) {
 			if !looked.Overlaps(s.Span) {
 				continue
 			}
@@ -45,12 +45,12 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 			c := s.Value
 			untrue := func(fits func(facts.Value) bool) span.Set {
 				accepts := func(r facts.Rollups) bool { return c != nil && fits(kind.of(r)) && kind.named(r, c.Message) }
-				return v.Unexplained(s.Span, judged, accepts).Union(untrueWhileLate(v, s.Span, accepts))
+				return v.Truths.Unexplained(s.Span, judged, accepts).Union(untrueWhileLate(v, s.Span, accepts))
 			}
 			for _, w := range untrue(func(x facts.Value) bool { return x.Status == c.Status && x.Reason == c.Reason }) {
 				rule := "reasons"
 				if untrue(func(x facts.Value) bool { return x.Status == c.Status }).Overlaps(w) {
-					rule = kind.rule(c, v.TruthsNear(span.New(w.From, w.From.Add(1))))
+					rule = kind.rule(c, v.Truths.Near(span.New(w.From, w.From.Add(1))))
 				}
 				f.Violate(Violation{Rule: rule, At: w.From, Seq: s.Seq, Seen: kind.name + ": " + text.Condition(c), Allowed: allowedAt(v, w.From, kind.show)})
 			}
@@ -69,8 +69,8 @@ func judgeRollupTruth(v *facts.Facts) (f Finding) {
 // not, for an aggregator reads the API server before.
 func untrueWhileLate(v *facts.Facts, s span.Span, accepts func(facts.Rollups) bool) span.Set {
 	written := span.New(s.From, s.From.Add(1))
-	judged := v.AggregatorBehind.Settled(v.Latency()).Intersect(v.Watched()).Intersect(v.KMSActive()).Intersect(v.WatchesLate()).Clip(written)
-	return v.Unexplained(written, judged, accepts)
+	judged := v.Aggregator.Behind.Settled(v.Latency()).Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive()).Intersect(span.All(v.LateWatches)).Clip(written)
+	return v.Truths.Unexplained(written, judged, accepts)
 }
 
 // rollupKind is one rollup condition and where its value stands in the truth.

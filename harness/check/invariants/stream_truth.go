@@ -30,11 +30,11 @@ func judgeStreamTruth(v *facts.Facts) (f Finding) {
 	if v.Run.Connectivity != history.ConnectStream {
 		return f
 	}
-	all := v.Healths()
+	all := healths(v)
 	for _, h := range all {
 		judgeLists(&f, h)
 	}
-	for _, node := range v.ExpectedNodes() {
+	for _, node := range v.Expectations.Nodes() {
 		judgeMembership(v, &f, all, node)
 		judgeDeaf(v, &f, all, node)
 		judgeHeard(v, &f, all, node)
@@ -43,8 +43,35 @@ func judgeStreamTruth(v *facts.Facts) (f Finding) {
 	return f
 }
 
+// health is a state of the EncryptionHealth, while it stood.
+type health struct {
+	span.Span
+	Seq    int64
+	Status *contract.HealthStatus
+}
+
+// healths are the states of the EncryptionHealth of the run's operator.
+func healths(v *facts.Facts) (out []health) {
+	for e := range v.Each(history.KindObject) {
+		o := e.Object
+		if o.Health != nil && facts.Plural(o.Resource) == contract.HealthResource && o.Name+"s" == facts.Plural(v.Run.Operator) {
+			out = span.Append(out, health{span.New(e.At, v.Period.To), e.Seq, o.Health})
+		}
+	}
+	return out
+}
+
+// replica is that of a node; an empty one if it is not there.
+func (h health) replica(node string) contract.ReplicaHealth {
+	i := slices.IndexFunc(h.Status.Replicas, func(r contract.ReplicaHealth) bool { return r.NodeName == node })
+	if i < 0 {
+		return contract.ReplicaHealth{}
+	}
+	return h.Status.Replicas[i]
+}
+
 // judgeLists: each node is ready or not, as its replica and the generation say, and Ready sums that up.
-func judgeLists(f *Finding, h facts.Health) {
+func judgeLists(f *Finding, h health) {
 	bad := func(node, seen, allowed string) {
 		f.Violate(Violation{At: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + seen, Allowed: allowed})
 	}
@@ -70,18 +97,18 @@ func judgeLists(f *Finding, h facts.Health) {
 }
 
 // judgeMembership: each node that should report has a replica, and no other node has one.
-func judgeMembership(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+func judgeMembership(v *facts.Facts, f *Finding, all []health, node string) {
 	for _, h := range all {
-		there := h.Of(node).NodeName != ""
+		there := h.replica(node).NodeName != ""
 		for _, wrong := range []struct {
 			when         span.Set
 			there        bool
 			seen, wanted string
 		}{
-			{v.NodeExpected(node), false, "has no replica of " + node, "at least Unknown for each node that should report"},
-			{v.NotExpected(node), true, "still has a replica of " + node, "no replica of a node that should not report"},
+			{v.Expectations.Node(node), false, "has no replica of " + node, "at least Unknown for each node that should report"},
+			{v.Expectations.NotNode(node), true, "still has a replica of " + node, "no replica of a node that should not report"},
 		} {
-			for _, s := range wrong.when.Settled(v.Latency()).Intersect(v.AggregatorAble).Clip(h.Span) {
+			for _, s := range wrong.when.Settled(v.Latency()).Intersect(v.Aggregator.Able).Clip(h.Span) {
 				f.judgedIn(s)
 				if there == wrong.there {
 					f.Violate(Violation{At: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + wrong.seen, Allowed: wrong.wanted})
@@ -92,29 +119,29 @@ func judgeMembership(v *facts.Facts, f *Finding, all []facts.Health, node string
 }
 
 // judgeDeaf: a reporter that is gone, or cannot be heard, is Unknown.
-func judgeDeaf(v *facts.Facts, f *Finding, all []facts.Health, node string) {
+func judgeDeaf(v *facts.Facts, f *Finding, all []health, node string) {
 	reporter := facts.Reporter(node)
-	if len(v.Processes[reporter]) == 0 {
+	if len(v.Processes.States[reporter]) == 0 {
 		return
 	}
 	// A link that is only slow is heard.
-	linked := v.LinksFineBut(func(l facts.Link) bool {
+	linked := v.Network.FineBut(func(l facts.Link) bool {
 		return l.Node == node && (l.From == history.RoleReporter || l.From == history.RoleNode)
 	}, func(facts.Link) bool { return true })
-	doubled := v.Successions[reporter]
+	doubled := v.Processes.Successions[reporter]
 	// The kernel of a node that runs ends the streams of a process that does not.
-	killed := v.While(reporter, facts.Down).Intersect(doubled.Complement(v.Period)).Intersect(linked).Intersect(v.UpOrUnmentioned(facts.Process{Role: history.RoleNode, Node: node}))
+	killed := v.Processes.While(reporter, facts.Down).Intersect(doubled.Complement(v.Period)).Intersect(linked).Intersect(v.Processes.UpOrUnmentioned(facts.Process{Role: history.RoleNode, Node: node}))
 	for _, deaf := range []struct {
 		when  span.Set
 		bound time.Duration
 	}{
-		{v.While(reporter, facts.Starting, facts.Up).Intersect(linked).Union(doubled).Complement(v.Period), silence + v.Latency()},
+		{v.Processes.While(reporter, facts.Starting, facts.Up).Intersect(linked).Union(doubled).Complement(v.Period), silence + v.Latency()},
 		{killed, v.Latency()},
 	} {
-		due := deaf.when.Settled(deaf.bound).Intersect(v.AggregatorAble).Intersect(v.NodeExpected(node))
+		due := deaf.when.Settled(deaf.bound).Intersect(v.Aggregator.Able).Intersect(v.Expectations.Node(node))
 		for h, s := range span.Within(all, due) {
 			f.judgedIn(s)
-			if r := h.Of(node); r.NodeName != "" && r.Status != "Unknown" {
+			if r := h.replica(node); r.NodeName != "" && r.Status != "Unknown" {
 				f.Violate(Violation{At: s.From, From: s.From.Add(-deaf.bound), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter cannot be heard",
 					Allowed: "Unknown within " + text.Short(deaf.bound) + " after a reporter is gone"})
 			}
@@ -123,19 +150,19 @@ func judgeDeaf(v *facts.Facts, f *Finding, all []facts.Health, node string) {
 }
 
 // judgeHeard: of a reporter that is heard the EncryptionHealth says what the report on the CR says.
-func judgeHeard(v *facts.Facts, f *Finding, all []facts.Health, node string) {
-	bound := v.Run.Timing.CadenceMax() + v.Latency()
-	heard := v.ReporterAble(node).Intersect(v.NodeExpected(node)).Settled(bound).Intersect(v.AggregatorAble)
+func judgeHeard(v *facts.Facts, f *Finding, all []health, node string) {
+	bound := v.CadenceMax() + v.Latency()
+	heard := v.Reporters.Able(node).Intersect(v.Expectations.Node(node)).Settled(bound).Intersect(v.Aggregator.Able)
 	for _, want := range []string{"True", "False"} {
 		// Each tick brings a report: those that say the same stand as one.
-		said := span.Where(v.OwnReports(node), func(s facts.State[facts.Report]) bool {
+		said := span.Where(v.Reports.Own(node), func(s facts.State[facts.Report]) bool {
 			ill := slices.ContainsFunc(s.Value.Entries, func(e facts.Entry) bool { return e.Status != contract.StatusHealthy })
 			return s.Value.Problem == "" && ill == (want == "False")
 		})
 		for _, due := range said.Settled(v.Latency()).Intersect(heard) {
 			for h, s := range span.Within(all, span.Set{due}) {
 				f.judgedIn(s)
-				if r := h.Of(node); r.Status != want {
+				if r := h.replica(node); r.Status != want {
 					f.Violate(Violation{At: s.From, From: s.From.Add(-v.Latency()), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + cmp.Or(r.Status, "nothing") + " of " + node + ", although its reporter is heard and its last report says otherwise",
 						Allowed: want + " within " + text.Short(v.Latency()) + " after its report, and after a reconnect within " + text.Short(bound)})
 				}
@@ -145,21 +172,21 @@ func judgeHeard(v *facts.Facts, f *Finding, all []facts.Health, node string) {
 }
 
 // judgeConnects: between the start of a reporter and its first report the EncryptionHealth says Unknown, and nothing else after that.
-func judgeConnects(v *facts.Facts, f *Finding, all []facts.Health, node string) {
-	writes := v.Writes(node)
-	for _, start := range v.Processes[facts.Reporter(node)] {
+func judgeConnects(v *facts.Facts, f *Finding, all []health, node string) {
+	writes := v.Reporters.Writes(node)
+	for _, start := range v.Processes.States[facts.Reporter(node)] {
 		i := slices.IndexFunc(writes, func(w facts.Write) bool { return w.From.After(start.From) })
-		if start.Event != history.ProcessStarted || i < 0 || v.Successions[facts.Reporter(node)].Overlaps(span.New(start.From.Add(-silence), writes[i].To)) {
+		if start.Event != history.ProcessStarted || i < 0 || v.Processes.Successions[facts.Reporter(node)].Overlaps(span.New(start.From.Add(-silence), writes[i].To)) {
 			continue
 		}
 		first := writes[i]
-		connecting := span.New(start.From.Add(-v.Tolerance()), first.To.Add(1))
-		if !v.AggregatorAble.Covers(connecting) || !v.NodeExpected(node).Covers(connecting) {
+		connecting := span.New(start.From.Add(-v.Tolerance), first.To.Add(1))
+		if !v.Aggregator.Able.Covers(connecting) || !v.Expectations.Node(node).Covers(connecting) {
 			continue
 		}
 		f.judgedIn(connecting)
-		unknown := func(h facts.Health) bool {
-			return !h.Clip(connecting).Empty() && h.Of(node).Status == "Unknown"
+		unknown := func(h health) bool {
+			return !h.Clip(connecting).Empty() && h.replica(node).Status == "Unknown"
 		}
 		if !slices.ContainsFunc(all, unknown) {
 			f.Violate(Violation{At: first.To, From: start.From, To: first.To, Seq: first.Seq, Node: node, Seen: "the reporter of " + node + " was started and reported, and the EncryptionHealth never said Unknown",
@@ -167,7 +194,7 @@ func judgeConnects(v *facts.Facts, f *Finding, all []facts.Health, node string) 
 		}
 		for i := 1; i < len(all); i++ {
 			h := all[i]
-			if r := h.Of(node); !h.From.Before(start.From) && h.From.Before(first.From) && r.NodeName != "" && r.Status != "Unknown" && all[i-1].Of(node).Status == "Unknown" {
+			if r := h.replica(node); !h.From.Before(start.From) && h.From.Before(first.From) && r.NodeName != "" && r.Status != "Unknown" && all[i-1].replica(node).Status == "Unknown" {
 				f.Violate(Violation{At: h.From, From: connecting.From, To: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter was started and has not reported yet",
 					Allowed: "Unknown from the connect to the first report"})
 			}

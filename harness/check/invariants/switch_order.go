@@ -98,11 +98,11 @@ func (k *keepers) judgeConfigured(f *Finding, e *history.Event) {
 func (k *keepers) judgeStopped(f *Finding, e *history.Event) {
 	v, p := k.Facts, e.Process
 	operated, ends := v.Run.Lifecycle == history.LifecycleOperator, slices.Contains(k.ends, p.Node)
-	again := v.While(facts.Process{Role: p.Role, Node: p.Node, KeyID: p.KeyID}, facts.Up, facts.Starting).Overlaps(span.New(e.At, e.At.Add(v.Interval()+v.Tolerance())))
+	again := v.Processes.While(facts.Process{Role: p.Role, Node: p.Node, KeyID: p.KeyID}, facts.Up, facts.Starting).Overlaps(span.New(e.At, e.At.Add(v.Interval+v.Tolerance)))
 	switch {
-	case !k.expected[p.Node] || v.Revising(p.Node).Contains(e.At) || v.Handled(e.At):
+	case !k.expected[p.Node] || v.Revisions[p.Node].Contains(e.At) || v.Actions.UnderWay(e.At, facts.Action.Ends):
 		return
-	case !operated && !v.UnderWay("encryption", e.At): // an operator may switch at any time
+	case !operated && !v.Actions.UnderWay(e.At, func(a facts.Action) bool { return a.Verb == "encryption" }): // an operator may switch at any time
 		return
 	case operated && !ends && again: // with other settings for the same key it keeps its place
 		return
@@ -110,7 +110,7 @@ func (k *keepers) judgeStopped(f *Finding, e *history.Event) {
 	f.JudgedAt(e.At, e.At)
 	at := Violation{At: e.At, Seq: e.Seq, Node: p.Node, KeyID: p.KeyID}
 	if operated && !ends { // one that is started again in time keeps its place
-		at.Timed, at.From, at.To = true, e.At, e.At.Add(v.Interval()+v.Tolerance())
+		at.Timed, at.From, at.To = true, e.At, e.At.Add(v.Interval+v.Tolerance)
 	}
 	needs := k.has(p.Node, e.At)
 	if slices.ContainsFunc(needs, func(provider string) bool { return pluginOf(provider) == p.KeyID }) {
@@ -127,13 +127,13 @@ func (k *keepers) judgeStopped(f *Finding, e *history.Event) {
 // judgeRevised judges a pod that was replaced: a plugin that its API server needs runs in it, unless the scenario has ended it.
 func (k *keepers) judgeRevised(f *Finding, e *history.Event) {
 	node := e.Container.Node
-	if k.Handled(e.At) {
+	if k.Actions.UnderWay(e.At, facts.Action.Ends) {
 		return
 	}
 	f.JudgedAt(e.At, e.At)
 	for _, provider := range k.configured[node] {
 		keyID := pluginOf(provider)
-		if keyID != "" && !k.Runs(facts.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, e.At) {
+		if keyID != "" && !k.Processes.Runs(facts.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}, e.At) {
 			f.Violate(Violation{At: e.At, Seq: e.Seq, Node: node, KeyID: keyID, Seen: fmt.Sprintf("revision %d of the pod has no plugin that runs for %s", e.Container.Revision, provider),
 				Allowed: "a plugin for every provider of its API server's configuration"})
 			return
@@ -145,9 +145,9 @@ func (k *keepers) judgeRevised(f *Finding, e *history.Event) {
 func reportsStill(v *facts.Facts, p facts.PluginID, at time.Time) bool {
 	reporter := facts.Reporter(p.Node)
 	var since time.Time
-	for _, x := range v.PluginExpected(p) {
+	for _, x := range v.Expectations.Plugin(p) {
 		if x.Contains(at) {
-			return v.Runs(reporter, at)
+			return v.Processes.Runs(reporter, at)
 		}
 		if !x.To.After(at) {
 			since = x.To
@@ -156,5 +156,5 @@ func reportsStill(v *facts.Facts, p facts.PluginID, at time.Time) bool {
 	stopped := func(s facts.ProcessState) bool {
 		return s.Activity == facts.Down && !s.From.Before(since) && !s.From.After(at)
 	}
-	return !since.IsZero() && !slices.ContainsFunc(v.Processes[reporter], stopped) && v.While(reporter, facts.Up).Contains(at)
+	return !since.IsZero() && !slices.ContainsFunc(v.Processes.States[reporter], stopped) && v.Processes.While(reporter, facts.Up).Contains(at)
 }

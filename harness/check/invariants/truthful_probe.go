@@ -34,10 +34,10 @@ func truthfulProbe() Invariant {
 }
 
 func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
-	for _, node := range v.ReportingNodes() {
+	for _, node := range v.Reports.Nodes() {
 		judged := map[string]string{} // by keyID, lastChecked of the last entry that was judged
 		flags := flagsOf(v, node)
-		for _, s := range v.OwnReports(node) {
+		for _, s := range v.Reports.Own(node) {
 			if s.Value.Problem != "" {
 				continue
 			}
@@ -98,12 +98,12 @@ func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all [
 			return
 		}
 	}
-	patience, current := v.Run.Timing.CadenceMax()+v.Tolerance(), all[newest]
+	patience, current := v.CadenceMax()+v.Tolerance, all[newest]
 	switch reported := !current.reported.IsZero(); {
 	case !known:
 		bad("plugins", all[len(all)-1].keyIDs, "one entry for each plugin, the write key first: ")
-	case v.ReporterHandover(node).Contains(at):
-	case !reported && newest > 0 && v.StartedIn(facts.Reporter(node), current.from, at.Add(-patience)):
+	case v.Reporters.Handovers(node).Contains(at):
+	case !reported && newest > 0 && v.Processes.StartedIn(facts.Reporter(node), current.from, at.Add(-patience)):
 		bad("plugins", current.keyIDs, "one entry for each plugin that the reporter was started with, the write key first: ")
 	case reported && at.After(current.reported.Add(patience)):
 		bad("", current.keyIDs, "one reporter of a node, with the plugins that it reported at "+text.Short(current.reported.Sub(v.Period.From))+": ")
@@ -111,22 +111,22 @@ func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all [
 }
 
 func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts.Entry) {
-	t := v.Plugin(facts.PluginID{Node: s.Value.Node, KeyID: e.KeyID})
-	at, known := v.CheckedAt(s.Value.Node, e)
-	if !known || t == nil || len(t.Probes) == 0 && len(t.Idle) == 0 && len(t.Opaque) == 0 || at.Before(v.Period.From.Add(v.Run.Timing.ProbeTimeout+v.Tolerance())) {
+	t := v.Plugins.Of(facts.PluginID{Node: s.Value.Node, KeyID: e.KeyID})
+	at, known := v.Clocks.CheckedAt(s.Value.Node, e)
+	if !known || t == nil || len(t.Probes) == 0 && len(t.Idle) == 0 && len(t.Opaque) == 0 || at.Before(v.Period.From.Add(v.ProbeTimeout+v.Tolerance)) {
 		return // no journal, or from before it began
 	}
 	e.Checked = at
 	f.JudgedAt(s.From, s.From)
 	mismatch, rule, unusable := "", "", false
-	for _, call := range v.CallsAt(t, e, s.From) {
+	for _, call := range t.CallsAt(e, s.From, v.Bounds) {
 		mismatch, rule = compareEntry(v, e, call, s.Value)
 		if mismatch == "" {
 			return
 		}
 		unusable = unusable || call.BySource.Allow(e.Status)
 	}
-	when := span.New(at, at).Grow(v.Tolerance()+1, e.Precision+v.Run.Timing.ProbeTimeout+v.Tolerance())
+	when := span.New(at, at).Grow(v.Tolerance+1, e.Precision+v.ProbeTimeout+v.Tolerance)
 	if e.Status == contract.StatusError && (t.Idle.Overlaps(when) || t.Opaque.Overlaps(when)) {
 		return
 	}
@@ -148,7 +148,7 @@ func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts
 func compareEntry(v *facts.Facts, e facts.Entry, c facts.Probe, r *facts.Report) (mismatch, rule string) {
 	said := c.Outcome + " " + c.Code + " healthz " + text.Quoted(c.Healthz) + " key_id " + text.Quoted(c.KEKID) + " (event " + fmt.Sprint(c.Seq) + ")"
 	if took := c.Ended.Sub(c.Began); c.Outcome == history.CallOK && c.Answers == facts.MayError {
-		said += " after " + text.Short(took) + ", later than the deadline of a probe (" + text.Short(v.Run.Timing.ProbeTimeout) + "): an error"
+		said += " after " + text.Short(took) + ", later than the deadline of a probe (" + text.Short(v.ProbeTimeout) + "): an error"
 	}
 	switch {
 	case !c.Answers.Allow(e.Status):

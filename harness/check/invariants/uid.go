@@ -136,8 +136,8 @@ func shaken(v *facts.Facts, party string, h hop) bool {
 	if party == hopRemoteKMS {
 		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
 	}
-	for p := range v.Processes {
-		if slices.Contains(roles, p.Role) && (p.Node == h.node || p.Node == "" || h.node == "") && v.While(p, facts.Down, facts.Paused, facts.Starting).Overlaps(h.near()) {
+	for p := range v.Processes.States {
+		if slices.Contains(roles, p.Role) && (p.Node == h.node || p.Node == "" || h.node == "") && v.Processes.While(p, facts.Down, facts.Paused, facts.Starting).Overlaps(h.near()) {
 			return true
 		}
 	}
@@ -146,7 +146,7 @@ func shaken(v *facts.Facts, party string, h hop) bool {
 
 // barred: a fault that no call can tell of, because none arrives, was in force at a plugin of the node about then.
 func barred(v *facts.Facts, h hop) bool {
-	return slices.ContainsFunc(v.Plugins, func(t *facts.Plugin) bool {
+	return slices.ContainsFunc(v.Plugins.All, func(t *facts.Plugin) bool {
 		return (t.Node == h.node || h.node == "") && (h.keyID == "" || t.KeyID == h.keyID) && t.Opaque.Overlaps(h.near())
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check/facts"
@@ -24,8 +25,8 @@ func union() Invariant {
 }
 
 func judgeUnion(v *facts.Facts) (f Finding) {
-	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperatorConditions)) {
-		for _, s := range v.ClusterOperatorConditions[t] {
+	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperator.States)) {
+		for _, s := range v.ClusterOperator.States[t] {
 			if s.Value != nil && leaked(t, s.Value.Message) {
 				f.Violate(Violation{Rule: "reports", At: s.From, Seq: s.Seq, Seen: "a reporter's condition on the ClusterOperator: " + text.Condition(s.Value), Allowed: "no " + contract.ReporterConditionPrefix + "*"})
 			}
@@ -33,12 +34,12 @@ func judgeUnion(v *facts.Facts) (f Finding) {
 	}
 	judgeLeft(v, &f)
 	for _, suffix := range []string{contract.ClusterOperatorDegraded, contract.ClusterOperatorAvailable, contract.ClusterOperatorProgressing} {
-		unions := v.Unions(suffix)
+		unions := v.Unions.Of(suffix)
 		for i := range unions { // until the writer must have followed
-			unions[i].Span = unions[i].Grow(v.Tolerance(), v.Latency())
+			unions[i].Span = unions[i].Grow(v.Tolerance, v.Latency())
 		}
-		for _, s := range v.ClusterOperator(suffix) {
-			judged := v.UnionAble().Clip(s.Span)
+		for _, s := range v.ClusterOperator.Of(suffix) {
+			judged := writerAble(v).Clip(s.Span)
 			if len(judged) == 0 || len(unions) == 0 {
 				continue
 			}
@@ -58,10 +59,23 @@ func judgeUnion(v *facts.Facts) (f Finding) {
 	return f
 }
 
+// operatorStarts is how long an operator under test may take from its start until it has written the ClusterOperator. In library-go the lease of one that
+// was killed is valid for 137 s, and its successor tries to take it every 26 s.
+const operatorStarts = 3 * time.Minute
+
+// writerAble returns when the writer of the ClusterOperator could write it. The writer is the aggregator, or with Union.Leave the operator under test, which
+// reaches the API in the same way as the aggregator.
+func writerAble(v *facts.Facts) span.Set {
+	if !v.Run.Union.Leave {
+		return v.Aggregator.Able
+	}
+	return v.Aggregator.Able.Intersect(v.Processes.While(facts.Process{Role: history.RoleOperator}, facts.Up).Settled(operatorStarts))
+}
+
 // judgeLeft: an aggregator that leaves the ClusterOperator to another program does not write it.
 func judgeLeft(v *facts.Facts, f *Finding) {
-	for _, r := range v.Requests {
-		if v.Run.Union.Leave && r.ByAggregator() && r.Write && v.IsClusterOperator(r.Resource, r.Name) {
+	for _, r := range v.Requests.All {
+		if v.Run.Union.Leave && r.ByAggregator() && r.Write && r.OnClusterOperator {
 			f.Violate(Violation{At: r.At, Seq: r.Seq, Seen: "the aggregator writes the ClusterOperator, which is left to the operator", Allowed: "one writer"})
 		}
 	}

@@ -157,6 +157,12 @@ func Where[S State](states []S, ok func(S) bool) Set {
 	return Merge(out)
 }
 
+// All is when any state held.
+func All[S State](states []S) Set { return Where(states, func(S) bool { return true }) }
+
+// At is the span of an instant and so much before and after it.
+func At(t time.Time, before, after time.Duration) Span { return New(t, t).Grow(before, after) }
+
 // Append adds a state, with which the one before it ends.
 func Append[S State, P interface {
 	*S

@@ -1,0 +1,91 @@
+package facts
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/kmsharness/kmsharness/harness/check/span"
+	"github.com/kmsharness/kmsharness/harness/history"
+)
+
+// Aggregator tells when an aggregator could do its work, whichever of the replicas it was.
+type Aggregator struct {
+	// Behind is when one did its work, although it may have learnt of changes late, and InCharge when it learnt of them at
+	// once. Able is when it had done so for long enough that all it says must be right.
+	Behind, InCharge, Able span.Set
+	Disturbances           []Disturbance
+}
+
+// Disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if connections break visibly.
+type Disturbance struct {
+	At    time.Time
+	clean bool
+}
+
+// DisturbsAggregator: a change of these processes may break the aggregator's connections or its leadership.
+func DisturbsAggregator(role string) bool {
+	return slices.Contains([]string{history.RoleAggregator, history.RoleAPIServer, history.RoleEtcd, history.RoleLoadBalancer}, role)
+}
+
+// newAggregator reads when an aggregator ran, had a path to an API server, and had taken (back) its place after anything on that path changed.
+func newAggregator(servers *APIServers, refusals *Refusals, watches []LateWatches, requests *Requests, clocks *Clocks) *Aggregator {
+	processes, network, bounds := servers.processes, servers.network, servers.bounds
+	period := processes.period
+	ran := span.Set{period}
+	if len(processes.OfRole(history.RoleAggregator)) > 0 {
+		ran = processes.some(history.RoleAggregator, func(p Process) span.Set { return processes.While(p, Up) })
+	}
+	path := servers.anyFine().Intersect(network.FineFrom(history.RoleAggregator)).Intersect(network.Prompt(history.RoleLoadBalancer, history.RoleAPIServer))
+	path = path.Intersect(refusals.of(history.RoleAggregator, "", "").Complement(period))
+	a := &Aggregator{Disturbances: disturbances(processes, network, refusals)}
+	a.Behind = ran.Intersect(path).Intersect(a.unsettled(requests, bounds.Takeover).Complement(period)).Intersect(clocks.Settled(""))
+	a.InCharge = a.Behind.Intersect(span.All(watches).Complement(period))
+	a.Able = a.InCharge.Settled(bounds.Latency())
+	return a
+}
+
+// disturbances are changes of processes and links on the way to etcd, and the ends of refusals: after one the aggregator has to come back, as after a lost
+// connection.
+func disturbances(processes *Processes, network *Network, refusals *Refusals) (out []Disturbance) {
+	for p, states := range processes.States {
+		for _, s := range states {
+			if DisturbsAggregator(p.Role) {
+				hung := slices.Contains([]string{history.ProcessPaused, history.ProcessSilenced, history.ProcessResumed}, s.Event)
+				out = append(out, Disturbance{s.From, !hung})
+			}
+		}
+	}
+	for _, l := range network.Links {
+		if l.From != history.RoleReporter && l.From != "client" {
+			out = append(out, Disturbance{At: l.At})
+		}
+	}
+	for _, r := range refusals.All {
+		if r.Affects(history.RoleAggregator) {
+			out = append(out, Disturbance{r.lastRetry(), true})
+		}
+	}
+	return out
+}
+
+// unsettled returns the spans in which the aggregator may not have recovered from a disturbance: for the takeover allowance, or until a write of a
+// rollup or of its lease shows that it leads. After a pause or on a broken link a write proves little, since other connections may hang.
+func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.Set {
+	var shown []time.Time
+	for _, r := range requests.All {
+		if (r.ByAggregator() || r.Relayed) && r.Write && r.Succeeded() {
+			shown = append(shown, r.Received)
+		}
+	}
+	slices.SortFunc(shown, time.Time.Compare)
+	var out []span.Span
+	for _, d := range a.Disturbances {
+		until := d.At.Add(takeover)
+		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(d.At) }); d.clean && i < len(shown) {
+			until = span.Earliest(until, shown[i])
+		}
+		out = append(out, span.New(d.At, until))
+	}
+	return span.Merge(out)
+}
