@@ -127,7 +127,7 @@ func (a *Actions) Concerns(x Action, node string) bool {
 	return !other
 }
 
-// on are the actions of a verb that were aimed at a plugin.
-func (a *Actions) on(p PluginID, verb string) []Action {
-	return slices.DeleteFunc(slices.Clone(a.All), func(x Action) bool { return x.Verb != verb || !x.on(p) })
+// on are the actions of some verbs that were aimed at a plugin.
+func (a *Actions) on(p PluginID, verbs ...string) []Action {
+	return slices.DeleteFunc(slices.Clone(a.All), func(x Action) bool { return !slices.Contains(verbs, x.Verb) || !x.on(p) })
 }

@@ -22,6 +22,13 @@ type pluginReader struct {
 	reporters    *Reporters
 }
 
+// evidence of how a plugin was: at an instant (a call began) or for a time (the process was down).
+type evidence struct {
+	span.Span
+	seq        int64
+	good, call bool
+}
+
 // read has all plugins that were ever expected, ran or were called.
 func (r pluginReader) read() *Plugins {
 	ps := &Plugins{clocks: r.reporters.clocks}
@@ -92,59 +99,45 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 	return span.Merge(out)
 }
 
-// fault is a fault in force on one plugin, as far as the engine's actions tell.
-type fault struct {
-	span.Span
-	name string
-}
-
-// opaqueFaults is when faults were in force of which no journalled call tells.
+// opaqueFaults is when faults that strike Status (or might) were in force of which no journalled call tells: from inject to release, at the latest to the phase in
+// which faults are gone.
 func (r pluginReader) opaqueFaults(t *Plugin) span.Set {
-	return span.Where(r.faultsOn(t.PluginID), func(f fault) bool {
-		return !slices.ContainsFunc(t.Probes, func(p Probe) bool { return slices.Contains(p.Faults, f.name) })
-	})
-}
-
-// faultsOn is when faults that strike Status (or might) were in force on p: from inject to release, at the latest to
-// the phase in which faults are gone.
-func (r pluginReader) faultsOn(p PluginID) []fault {
-	var out []fault
-	open := map[string]time.Time{}
-	closing := func(name string, at time.Time) {
-		for n, from := range open {
-			if name == "" || n == name {
-				out = append(out, fault{span.New(from, at), n})
-				delete(open, n)
+	actions, gone := r.actions.on(t.PluginID, "inject", "release"), r.log.Period.To
+	if after, ok := r.log.Phases[history.PhaseAfter]; ok {
+		gone = after
+		for _, a := range actions {
+			if a.Verb == "release" {
+				gone = span.Latest(gone, a.To)
 			}
 		}
 	}
-	var released time.Time
-	for _, a := range r.actions.All {
-		if !a.on(p) {
+	var out []span.Span
+	for i, a := range actions {
+		method, name := a.Param("method"), a.Param("fault")
+		told := func(p Probe) bool { return slices.Contains(p.Faults, name) }
+		if a.Verb != "inject" || method != "" && method != "all" && !strings.Contains(method, "Status") || slices.ContainsFunc(t.Probes, told) {
 			continue
 		}
-		switch m, name := a.Param("method"), a.Param("fault"); {
-		case a.Verb == "inject" && (m == "" || m == "all" || strings.Contains(m, "Status")):
-			if _, already := open[name]; !already {
-				open[name] = a.From
-			}
-		case a.Verb == "release":
-			closing(name, a.To)
-			released = span.Latest(released, a.To)
+		until := gone
+		releases := func(x Action) bool {
+			return x.Verb == "release" && (x.Param("fault") == "" || x.Param("fault") == name)
 		}
+		if n := slices.IndexFunc(actions[i:], releases); n >= 0 {
+			until = actions[i+n].To
+		}
+		out = append(out, span.New(a.From, until))
 	}
-	if after, ok := r.log.Phases[history.PhaseAfter]; ok {
-		closing("", span.Latest(after, released))
-	}
-	closing("", r.log.Period.To)
-	return out
+	return span.Merge(out)
 }
 
 func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 	var out []evidence
 	for _, p := range t.Probes {
-		if p.tells() {
-			out = append(out, evidence{span.New(p.Began, p.Ended), p.Seq, p.good(), true})
+		switch {
+		case p.good():
+			out = append(out, evidence{span.New(p.Began, p.Ended), p.Seq, true, true})
+		case p.bad(): // while it lasted nobody knew
+			out = append(out, evidence{span.New(p.Began, p.Began), p.Seq, false, true})
 		}
 	}
 	for _, d := range t.Down {
@@ -177,95 +170,66 @@ func (r pluginReader) unreached(t *Plugin) span.Set {
 	return t.Opaque.Intersect(r.reporters.Able(t.Node)).Settled(patience).Intersect(span.Merge(calls).Complement(r.log.Period))
 }
 
-// repairs are the instants at which something was done that may have mended p, in order.
-func (r pluginReader) repairs(p PluginID) []time.Time {
-	var out []time.Time
-	for _, a := range r.actions.on(p, "release") {
-		out = append(out, a.To)
+// mends are the instants at which something was done that may have mended a plugin, and breaks those at which a fault had been injected, in order.
+func (r pluginReader) mends(p PluginID) (mends, breaks []time.Time) {
+	for _, a := range r.actions.on(p, "inject", "release") {
+		switch {
+		case a.Verb == "release":
+			mends = append(mends, a.To)
+		case a.Done:
+			breaks = append(breaks, a.To)
+		}
 	}
 	for _, s := range r.processes.States[pluginProcess(p)] {
 		if s.Activity == Up {
-			out = append(out, s.From)
+			mends = append(mends, s.From)
 		}
 	}
-	slices.SortFunc(out, time.Time.Compare)
-	return out
+	slices.SortFunc(mends, time.Time.Compare)
+	return mends, breaks
 }
 
-// injections are the instants at which a fault had been injected, in order.
-func (r pluginReader) injections(p PluginID) []time.Time {
-	var out []time.Time
-	for _, a := range r.actions.on(p, "inject") {
-		if a.Done {
-			out = append(out, a.To)
-		}
-	}
-	return out
-}
-
-// lastIn is the last of times in (after, until], else fallback.
-func lastIn(times []time.Time, after, until, fallback time.Time) time.Time {
+// lastIn is the last of times in (after, until], else until.
+func lastIn(times []time.Time, after, until time.Time) time.Time {
 	i := sort.Search(len(times), func(i int) bool { return times[i].After(until) }) - 1
 	if i >= 0 && times[i].After(after) {
 		return times[i]
 	}
-	return fallback
+	return until
 }
 
 // assess turns evidence into times in which the plugin was surely bad or surely good.
 func (r pluginReader) assess(t *Plugin, all []evidence) {
-	repairs, injections := r.repairs(t.PluginID), r.injections(t.PluginID)
+	mends, breaks := r.mends(t.PluginID)
 	var good []span.Span
 	var bad *BadRun
 	var run span.Span // the good run so far; zero when there is none
 	for _, e := range all {
-		if !e.good {
-			if !run.From.IsZero() {
-				good, run = append(good, run), span.New(run.To, run.To)
-			}
-			if bad == nil {
-				from := e.From
-				if e.call {
-					from = lastIn(injections, run.To, e.From, e.From)
-				}
-				t.Bad = append(t.Bad, BadRun{Span: span.New(from, e.From), Seq: e.seq})
-				bad = &t.Bad[len(t.Bad)-1]
-			}
-			until := e.From
-			if !e.call {
-				until = e.To
-			}
-			bad.To, run = span.Latest(bad.To, until), span.Span{}
-			continue
-		}
 		switch {
+		case !e.good && bad == nil:
+			from := e.From
+			if e.call {
+				from = lastIn(breaks, run.To, e.From)
+			}
+			t.Bad = append(t.Bad, BadRun{Span: span.New(from, e.To), Seq: e.seq})
+			bad = &t.Bad[len(t.Bad)-1]
+			good, run = append(good, run), span.Span{}
+		case !e.good:
+			bad.To = span.Latest(bad.To, e.To)
 		case bad != nil:
-			bad.Recovered = lastIn(repairs, bad.To, e.From, e.From)
-			run = span.New(bad.Recovered, e.To)
-			bad = nil
-		case run.From.IsZero():
-			run = e.Span
-		case r.lost(t, span.New(run.To, e.From)):
+			bad.Recovered = lastIn(mends, bad.To, e.From)
+			run, bad = span.New(bad.Recovered, e.To), nil
+		case run.From.IsZero() || r.lost(t, span.New(run.To, e.From)):
 			good, run = append(good, run), e.Span
 		default:
 			run.To = span.Latest(run.To, e.To)
 		}
 	}
-	if !run.From.IsZero() {
-		good = append(good, run)
-	}
-	t.Good = span.Merge(good).Intersect(t.Opaque.Union(t.Idle).Complement(r.log.Period))
+	t.Good = span.Merge(append(good, run)).Intersect(t.Opaque.Union(t.Idle).Complement(r.log.Period))
 }
 
 // lost reports whether a gap between two good calls is too long to know what was in it.
 func (r pluginReader) lost(t *Plugin, gap span.Span) bool {
 	known := len(r.processes.States[pluginProcess(t.PluginID)]) > 0
 	return !known && gap.Length() > r.bounds.CadenceMax()+r.bounds.Tolerance
-}
-
-// evidence of how a plugin was: at an instant (a call began) or for a time (the process was down).
-type evidence struct {
-	span.Span
-	seq        int64
-	good, call bool
 }
