@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"strings"
@@ -42,24 +43,31 @@ type Conditions struct {
 }
 
 // change adds the conditions that differ between two states of the object, of which e showed the new one.
-func (c *Conditions) change(old, new *history.Object, e *history.Event) {
-	add := func(conditionType string, x *history.Condition) {
-		c.States[conditionType] = span.Append(c.States[conditionType], State[history.Condition]{span.New(e.At, c.end), e.Seq, x})
+func (c *Conditions) change(old, new map[string]*history.Condition, e *history.Event) {
+	for _, t := range Changed(old, new) {
+		c.States[t] = span.Append(c.States[t], State[history.Condition]{span.New(e.At, c.end), e.Seq, new[t]})
 	}
-	before := make(map[string]*history.Condition, len(old.Conditions))
-	for i := range old.Conditions {
-		before[old.Conditions[i].Type] = &old.Conditions[i]
-	}
-	for i := range new.Conditions {
-		x := &new.Conditions[i]
-		if b := before[x.Type]; b == nil || *b != *x {
-			add(x.Type, x)
+}
+
+// conditionsOn are those of an object by type; what is as it was before stays the same value.
+func conditionsOn(o *history.Object, before map[string]*history.Condition) map[string]*history.Condition {
+	out := map[string]*history.Condition{}
+	for i := range o.Conditions {
+		c := &o.Conditions[i]
+		if b := before[c.Type]; b != nil && *b == *c {
+			c = b
 		}
-		delete(before, x.Type)
+		out[c.Type] = c
 	}
-	for t := range before {
-		add(t, nil)
-	}
+	return out
+}
+
+// Changed are the names of what differs between two states of an object, sorted. What is nil in the new one was removed.
+func Changed[T any](old, new map[string]*T) []string {
+	all := maps.Clone(old)
+	maps.Copy(all, new)
+	maps.DeleteFunc(all, func(name string, _ *T) bool { return old[name] == new[name] })
+	return sortedKeys(all)
 }
 
 // Of is the states of one condition since the object was first seen: before its first state there was none, which is a state as well. An object that nobody ever
@@ -81,25 +89,31 @@ type CR struct {
 	Snapshots []Snapshot
 }
 
-// Snapshot is a state of the operator CR from At on.
+// Snapshot is a state of the operator CR from At on. What is as it was in the state before is the same value.
 type Snapshot struct {
-	At      time.Time
-	Seq     int64
-	Object  *history.Object
-	Reports map[string]*Report // by node; shared between snapshots while nothing in it changes
+	At         time.Time
+	Seq        int64
+	Object     *history.Object
+	Conditions map[string]*history.Condition // by type
+	Reports    map[string]*Report            // by node
+}
+
+// NoCR is the state of a CR that does not exist.
+func NoCR() Snapshot {
+	return Snapshot{Object: &history.Object{}, Conditions: map[string]*history.Condition{}, Reports: map[string]*Report{}}
 }
 
 func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
 	cr, reports := &CR{Conditions: Conditions{States: map[string][]State[history.Condition]{}, end: log.Period.To}}, Reports{}
-	last := Snapshot{Object: &history.Object{}}
+	last := NoCR()
 	for _, e := range states(log, run, requests, isCR) {
 		o := e.Object
 		if o.Deleted {
 			o = &history.Object{Resource: o.Resource, Name: o.Name, ResourceVersion: o.ResourceVersion, Deleted: true}
 		}
-		cr.change(last.Object, o, &e)
-		s := Snapshot{At: e.At, Seq: e.Seq, Object: o}
-		s.Reports = reports.change(last, s, requests.MadeBy[o.ResourceVersion], log.Period.To)
+		s := Snapshot{e.At, e.Seq, o, conditionsOn(o, last.Conditions), reportsOn(o)}
+		cr.change(last.Conditions, s.Conditions, &e)
+		reports.change(last.Reports, s.Reports, requests.MadeBy[o.ResourceVersion], &e, log.Period.To)
 		cr.Snapshots = append(cr.Snapshots, s)
 		last = s
 	}
@@ -111,13 +125,14 @@ func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
 
 func newClusterOperator(log *Log, run *history.Run, requests *Requests) *Conditions {
 	c := &Conditions{States: map[string][]State[history.Condition]{}, end: log.Period.To}
-	before := &history.Object{}
+	before := map[string]*history.Condition{}
 	for _, e := range states(log, run, requests, isClusterOperator) {
 		if c.Since.IsZero() && !e.Object.Deleted {
 			c.Since = e.At
 		}
-		c.change(before, e.Object, &e)
-		before = e.Object
+		now := conditionsOn(e.Object, before)
+		c.change(before, now, &e)
+		before = now
 	}
 	return c
 }

@@ -51,34 +51,20 @@ func (r *Report) stands(o *Report) bool {
 	return same && slices.Equal(r.Typed, o.Typed)
 }
 
-// change adds what differs in the reports of a new state of the CR, which was made by a write that is nil if it is not known. It returns the reports by node; what is
-// as it was stays the same value.
-func (r Reports) change(previous, s Snapshot, made *Request, end time.Time) map[string]*Report {
-	all := reportsOn(s.Object)
-	changed := len(all) != len(previous.Reports)
-	add := func(node string, report *Report) {
-		changed = true
-		r[node] = span.Append(r[node], State[Report]{span.New(s.At, end), s.Seq, report})
-	}
-	for node, report := range all {
-		old := previous.Reports[node]
-		if old != nil && report.stands(old) {
-			all[node] = old
+// change adds what differs in the reports of a new state of the CR, which a write made that is nil if it is not known, and e showed. What is as it was stays the
+// same value.
+func (r Reports) change(old, new map[string]*Report, made *Request, e *history.Event, end time.Time) {
+	for node, report := range new {
+		if before := old[node]; before != nil && report.stands(before) {
+			new[node] = before
 			continue
 		}
-		report.Foreign = made.foreignTo(node, old)
+		report.Foreign = made.foreignTo(node, old[node])
 		report.decode()
-		add(node, report)
 	}
-	for node := range previous.Reports {
-		if all[node] == nil {
-			add(node, nil)
-		}
+	for _, node := range Changed(old, new) {
+		r[node] = span.Append(r[node], State[Report]{span.New(e.At, end), e.Seq, new[node]})
 	}
-	if !changed {
-		return previous.Reports
-	}
-	return all
 }
 
 // reportsOn are the reports on the CR by node, in either form.

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -59,14 +60,18 @@ func (s scene) table(how reading) Rollups {
 	return out
 }
 
+// counted are the reports by node that count in the rows "any fresh entry".
+func (s scene) counted(how reading) map[string]*Report {
+	out := maps.Clone(s.reports)
+	maps.DeleteFunc(out, func(node string, _ *Report) bool { return !s.expects(node) && !how.strangers })
+	return out
+}
+
 // degraded collects the affected by reason; the worst reason that has any decides.
 func (s scene) degraded(how reading) (Value, []string) {
 	affected := map[string][]string{}
 	add := func(reason, who string) { affected[reason] = append(affected[reason], who) }
-	for node, r := range s.reports {
-		if !s.expects(node) && !how.strangers {
-			continue
-		}
+	for node, r := range s.counted(how) {
 		for _, e := range r.Entries {
 			switch {
 			case !s.fresh(e.Checked):
@@ -146,30 +151,23 @@ func (s scene) available() Value {
 }
 
 func (s scene) progressing(how reading) Value {
-	keks, keys := map[string]map[string]bool{}, map[string]bool{}
-	for node, r := range s.reports {
-		if !s.expects(node) && !how.strangers {
-			continue
-		}
+	keks, keys, rotated := map[string]string{}, map[string]bool{}, false
+	for _, r := range s.counted(how) {
 		for _, e := range r.Entries {
 			fresh := s.fresh(e.Checked) && (!how.perReport || s.sound(r))
 			if fresh || how.staleKeys {
 				keys[e.KeyID] = true
 			}
 			if fresh && e.KEKID != "" {
-				if keks[e.KeyID] == nil {
-					keks[e.KeyID] = map[string]bool{}
-				}
-				keks[e.KeyID][e.KEKID] = true
+				other, known := keks[e.KeyID]
+				rotated = rotated || known && other != e.KEKID
+				keks[e.KeyID] = e.KEKID
 			}
 		}
 	}
-	for _, ids := range keks {
-		if len(ids) > 1 {
-			return Value{"True", contract.ReasonKEKRotationInProgress}
-		}
-	}
 	switch {
+	case rotated:
+		return Value{"True", contract.ReasonKEKRotationInProgress}
 	case len(keys) > 1:
 		return Value{"True", contract.ReasonKeyMigrationInProgress}
 	case s.converged(how):

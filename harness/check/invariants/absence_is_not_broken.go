@@ -7,17 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
-func absenceIsNotBroken() Invariant {
-	return Invariant{
-		ID:        "ABSENCE-IS-NOT-BROKEN",
-		Statement: "a node that has not yet reported never makes the rollup True; after its grace it makes it Unknown",
-		Source:    "The aggregator",
-		Rules:     []Rule{{Code: "true", Statement: "a node that has not yet reported never makes the rollup True"}},
-		Timed:     AllTimed,
-		Judge:     judgeAbsence,
-	}
-}
-
 // judgeAbsence: with a node absent, True needs an entry of another node that says so, False a grace that is not over.
 func judgeAbsence(v *facts.Facts) (f Finding) {
 	var absent span.Set

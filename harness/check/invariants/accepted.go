@@ -16,15 +16,6 @@ import (
 // AcceptedID is the invariant that refused writes violate.
 const AcceptedID = "ACCEPTED"
 
-func accepted() Invariant {
-	return Invariant{
-		ID:        AcceptedID,
-		Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
-		Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
-		Judge:     judgeAccepted,
-	}
-}
-
 // judgeAccepted makes one violation of all refusals of one writer for one cause.
 func judgeAccepted(v *facts.Facts) (f Finding) {
 	var refused []*facts.Request

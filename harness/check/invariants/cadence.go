@@ -11,22 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func cadence() Invariant {
-	return Invariant{
-		ID:        "CADENCE",
-		Statement: "while it can write, a reporter writes at least once per I + J + R + W, at most once per I − J, once for each tick, and not in lockstep with others",
-		Source:    "The reporter, interval and jitter",
-		Rules: []Rule{
-			{Code: "silent", Statement: "a reporter that can write writes at least once per I + J + R + W"},
-			{Code: "too-frequent", Statement: "a reporter writes at most once per I − J"},
-			{Code: "lockstep", Statement: "the ticks of a reporter have jitter"},
-			{Code: "tries", Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
-		},
-		Timed: AllTimed,
-		Judge: judgeCadence,
-	}
-}
-
 func judgeCadence(v *facts.Facts) (f Finding) {
 	var nodes []string
 	for _, p := range v.Processes.OfRole(history.RoleReporter) {

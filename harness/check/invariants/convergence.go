@@ -6,17 +6,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
-func convergence() Invariant {
-	return Invariant{
-		ID:        "CONVERGENCE",
-		Statement: "rotation is called converged exactly when every expected node freshly reports the same healthy kekID for the write key",
-		Source:    "The aggregator, convergence",
-		Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
-		Timed:     AllTimed,
-		Judge:     judgeConvergence,
-	}
-}
-
 func judgeConvergence(v *facts.Facts) (f Finding) {
 	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	done := facts.Value{Status: "False", Reason: contract.ReasonAsExpected}

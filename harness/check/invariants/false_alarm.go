@@ -12,17 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func falseAlarm() Invariant {
-	return Invariant{
-		ID:        "FALSE-ALARM",
-		Statement: "once everything has been healthy for longer than the recovery bound, KMSPluginsDegraded is False; it is never True for a reason that did not happen",
-		Source:    "Timing that a user may rely on",
-		Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
-		Timed:     AllTimed,
-		Judge:     judgeFalseAlarm,
-	}
-}
-
 func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 	settled := settledHealthy(v)
 	for _, s := range settled {

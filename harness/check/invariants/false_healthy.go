@@ -8,16 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
-func falseHealthy() Invariant {
-	return Invariant{
-		ID:        "FALSE-HEALTHY",
-		Statement: "once a plugin of an expected node has failed for longer than the detection bound, KMSPluginsDegraded is not False until it has recovered",
-		Source:    "Timing that a user may rely on",
-		Timed:     AllTimed,
-		Judge:     judgeFalseHealthy,
-	}
-}
-
 func judgeFalseHealthy(v *facts.Facts) (f Finding) {
 	healthy := v.CR.Degraded("False")
 	for _, t := range v.Plugins.All {

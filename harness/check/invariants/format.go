@@ -17,25 +17,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func format() Invariant {
-	return Invariant{
-		ID:        "FORMAT",
-		Statement: "every message is minified JSON in contract form, valid UTF-8 and within its bounds; status, reason and lastTransitionTime of a report are constant",
-		Source:    "The reporter, condition; The typed form of the same report",
-		Rules: []Rule{
-			{Code: "condition-status", Statement: "status and reason of the condition are constant"},
-			{Code: "transition-time", Statement: "lastTransitionTime is constant"},
-			{Code: "minified", Statement: "the message has no white space between tokens"},
-			{Code: "last-checked", Statement: "lastChecked is an RFC 3339 instant with a zone"},
-			{Code: "bound", Statement: "message and detail keep their bounds"},
-			{Code: "printable", Statement: "the detail is valid UTF-8 without control characters"},
-			{Code: "detail", Statement: "there is a detail exactly where a plugin is not healthy"},
-			{Code: "error-kek-id", Statement: "an error has no kekID"},
-		},
-		Judge: judgeFormat,
-	}
-}
-
 func judgeFormat(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		transition, others := "", ""

@@ -10,16 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func freshOnly() Invariant {
-	return Invariant{
-		ID:        "FRESH-ONLY",
-		Statement: "no write carries a probe older than one interval plus its deadlines: nothing is queued",
-		Source:    "The reporter, emission",
-		Timed:     AllTimed,
-		Judge:     judgeFreshOnly,
-	}
-}
-
 // lateWrites tells which writes of a node's reporter something between it and etcd may have delivered late.
 type lateWrites struct {
 	*facts.Facts

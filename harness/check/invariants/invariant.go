@@ -162,15 +162,6 @@ func Code(id, rule string) string {
 	return id + "/" + rule
 }
 
-// All are all invariants, in the order in which they are shown.
-func All() []Invariant {
-	return []Invariant{
-		noExit(), accepted(), falseHealthy(), falseAlarm(), detection(), recovery(), staleUnknown(), absenceIsNotBroken(), noOrphan(),
-		noResurrection(), ownership(), monotonic(), freshOnly(), cadence(), truthfulProbe(), format(), rollupTruth(),
-		quiet(), union(), convergence(), uid(), noDataLoss(), switchOrder(), operatorConvergence(), leastPrivilege(), streamTruth(), keyIDStable(), nothingSecret(), noForgedExcuse(), nothingRan(),
-	}
-}
-
 // allowedAt is what the truths of the last A plus tolerance before at allowed, for people.
 func allowedAt(v *facts.Facts, at time.Time, show func(facts.Rollups) string) string {
 	var all []string

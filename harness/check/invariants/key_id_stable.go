@@ -7,15 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func keyIDStable() Invariant {
-	return Invariant{
-		ID:        "KEY-ID-STABLE",
-		Statement: "the key_id that a plugin answers never returns to an earlier value",
-		Source:    "KMS v2 API: key_id is stable, never re-used, and Status is authoritative (docs/decisions/0007-invariants-and-verdicts.md)",
-		Judge:     judgeKeyIDStable,
-	}
-}
-
 // judgeKeyIDStable reads each plugin's answers in the order of the history. A key_id that comes back after
 // another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
 func judgeKeyIDStable(v *facts.Facts) (f Finding) {

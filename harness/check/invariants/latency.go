@@ -13,39 +13,23 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func detection() Invariant {
-	return Invariant{
-		ID:        DetectionID,
-		Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
-		Source:    "Timing that a user may rely on",
-		Timed:     AllTimed,
-		Judge: func(v *facts.Facts) (f Finding) {
-			bound := v.DetectionBound() + v.Tolerance
-			for _, a := range accusations(v) {
-				a.judgeDetection(v, &f, bound)
-			}
-			f.measure("latency", Summarize(f.Latencies, bound))
-			return f
-		},
+func judgeDetection(v *facts.Facts) (f Finding) {
+	bound := v.DetectionBound() + v.Tolerance
+	for _, a := range accusations(v) {
+		a.judgeDetection(v, &f, bound)
 	}
+	f.measure("latency", Summarize(f.Latencies, bound))
+	return f
 }
 
-func recovery() Invariant {
-	return Invariant{
-		ID:        RecoveryID,
-		Statement: "a plugin that recovers is visible in the rollup within I + J + R + W + A",
-		Source:    "Timing that a user may rely on",
-		Timed:     AllTimed,
-		Judge: func(v *facts.Facts) (f Finding) {
-			bound := v.RecoveryBound() + v.Tolerance
-			for _, a := range accusations(v) {
-				a.judgeRecovery(v, &f, bound)
-			}
-			judgeUnprobed(v, &f, bound)
-			f.measure("latency", Summarize(f.Latencies, bound))
-			return f
-		},
+func judgeRecovery(v *facts.Facts) (f Finding) {
+	bound := v.RecoveryBound() + v.Tolerance
+	for _, a := range accusations(v) {
+		a.judgeRecovery(v, &f, bound)
 	}
+	judgeUnprobed(v, &f, bound)
+	f.measure("latency", Summarize(f.Latencies, bound))
+	return f
 }
 
 // Invariants whose findings have Latencies.

@@ -10,19 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func leastPrivilege() Invariant {
-	return Invariant{
-		ID:        "LEAST-PRIVILEGE",
-		Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
-		Source:    "The reporter, identity",
-		Rules: []Rule{
-			{Code: "apply", Statement: "a reporter neither updates nor creates"},
-			{Code: "foreign", Statement: "a reporter writes no report of another node and no other condition"},
-		},
-		Judge: judgeLeastPrivilege,
-	}
-}
-
 func judgeLeastPrivilege(v *facts.Facts) (f Finding) {
 	for _, r := range v.Requests.All {
 		if r.Node == "" || v.Run.ReporterIdentity == history.IdentityAdmin && !r.Write {

@@ -10,15 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func monotonic() Invariant {
-	return Invariant{
-		ID:        "MONOTONIC",
-		Statement: "lastChecked of one (node, keyID) never goes back, and advances with each probe",
-		Source:    "The reporter, emission",
-		Judge:     judgeMonotonic,
-	}
-}
-
 func judgeMonotonic(v *facts.Facts) (f Finding) {
 	underWay := v.ProbeTimeout + v.WriteTimeout + v.Tolerance
 	for _, node := range v.Reports.Nodes() {

@@ -14,16 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func noDataLoss() Invariant {
-	return Invariant{
-		ID: "NO-DATA-LOSS",
-		Statement: "every object written during a run reads back unchanged at its end, and is stored encrypted by the key that the configuration named " +
-			"when it was written; no object lies under a key that was removed",
-		Source: "invariants, NO-DATA-LOSS",
-		Judge:  judgeNoDataLoss,
-	}
-}
-
 // fate is what became of one object.
 type fate struct {
 	seq      int64

@@ -16,15 +16,6 @@ const NoExitID = "NO-EXIT"
 // maxOutput bounds what a violation shows of a process's output, in code points.
 const maxOutput = 400
 
-func noExit() Invariant {
-	return Invariant{
-		ID:        NoExitID,
-		Statement: "a process under test that ends by itself runs again before its reports are stale",
-		Source:    "docs/decisions/0007-invariants-and-verdicts.md",
-		Judge:     judgeNoExit,
-	}
-}
-
 // judgeNoExit counts the processes under test that were started. Who restarts what ends is not known; it may take as long as a report stays fresh.
 func judgeNoExit(v *facts.Facts) (f Finding) {
 	for e := range v.Each(history.KindProcess) {

@@ -4,15 +4,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 )
 
-func noForgedExcuse() Invariant {
-	return Invariant{
-		ID:        "NO-FORGED-EXCUSE",
-		Statement: "each pause and each requested end of a program under test has an action or a container's change behind it",
-		Source:    "invariants, NO-FORGED-EXCUSE",
-		Judge:     judgeNoForgedExcuse,
-	}
-}
-
 func judgeNoForgedExcuse(v *facts.Facts) (f Finding) {
 	for _, e := range v.Interruptions {
 		f.JudgedAt(e.At, e.At)

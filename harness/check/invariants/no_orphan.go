@@ -9,16 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
-func noOrphan() Invariant {
-	return Invariant{
-		ID:        "NO-ORPHAN",
-		Statement: "no report of a gone node, and no KMS rollup after KMS was disabled, survives the cleanup bound",
-		Source:    "The aggregator, cleanup",
-		Timed:     AllTimed,
-		Judge:     judgeNoOrphan,
-	}
-}
-
 func judgeNoOrphan(v *facts.Facts) (f Finding) {
 	bound := v.CleanupBound() + v.Tolerance
 	for _, node := range v.Reports.Nodes() {

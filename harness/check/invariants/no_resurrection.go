@@ -11,20 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func noResurrection() Invariant {
-	return Invariant{
-		ID:        "NO-RESURRECTION",
-		Statement: "a removed entry does not come back unless a reporter for that node was started again; a reporter that was still shutting down may re-create it once, for one that is asked to end writes at most once more, and removes nothing",
-		Source:    "The aggregator, cleanup",
-		Rules: []Rule{
-			{Code: "last-writes", Statement: "a reporter that is asked to end writes at most once more"},
-			{Code: "removal", Statement: "a reporter that ends leaves its entry, which the aggregator removes once nobody needs it", House: true},
-		},
-		Timed: AllTimed,
-		Judge: judgeNoResurrection,
-	}
-}
-
 func judgeNoResurrection(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		judgeEnding(v, &f, node)

@@ -7,15 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func nothingRan() Invariant {
-	return Invariant{
-		ID:        "NOTHING-RAN",
-		Statement: "a run without actions, without observations, without audited requests or without a single judged expectation is a failure",
-		Source:    "invariants, NOTHING-RAN",
-		Judge:     judgeNothingRan,
-	}
-}
-
 // audited requests are what every rule about writes is judged by: an audit log that nobody read would satisfy all of them.
 const audited = "audited request of the watched identities or to the watched objects"
 

@@ -5,15 +5,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func nothingSecret() Invariant {
-	return Invariant{
-		ID:        "NOTHING-SECRET",
-		Statement: "no log and no journal holds bytes of an object's value or of its stored form",
-		Source:    "KEP-3130: what is logged with the uid is not sensitive (docs/decisions/0007-invariants-and-verdicts.md)",
-		Judge:     judgeNothingSecret,
-	}
-}
-
 // judgeNothingSecret counts the logs that were searched, and fails for each find. Sums are recorded when all is over.
 func judgeNothingSecret(v *facts.Facts) (f Finding) {
 	for e := range v.EachRecorded(history.KindSecrecy) {

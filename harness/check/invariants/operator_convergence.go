@@ -13,17 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func operatorConvergence() Invariant {
-	return Invariant{
-		ID:        "OPERATOR-CONVERGENCE",
-		Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
-		Source:    "The aggregator, convergence",
-		Rules:     []Rule{{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
-		Timed:     AllTimed,
-		Judge:     judgeOperatorConvergence,
-	}
-}
-
 // judgeOperatorConvergence judges the annotations of the newest key when they appear. What an operator does between, and how long it waits, is its own
 // business.
 func judgeOperatorConvergence(v *facts.Facts) (f Finding) {

@@ -13,22 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/check/text"
-	"github.com/kmsharness/kmsharness/harness/history"
 )
-
-func ownership() Invariant {
-	return Invariant{
-		ID:        "OWNERSHIP",
-		Statement: "the entry of node n is written only by n's reporter, under one field manager that no other node uses and with force, and removed only by it or the aggregator; rollups are written only by the aggregator; nobody else's conditions on the CR change",
-		Source:    "The reporter, field manager; The aggregator",
-		Rules: []Rule{
-			{Code: "manager", Statement: "each reporter and the aggregator have a field manager of their own"},
-			{Code: "manager-stable", Statement: "a reporter, or the aggregator, writes under one field manager"},
-			{Code: "force", Statement: "a reporter applies with force"},
-		},
-		Judge: judgeOwnership,
-	}
-}
 
 func judgeOwnership(v *facts.Facts) (f Finding) {
 	a, unforced := readAuthors(v), map[author]bool{}
@@ -46,7 +31,7 @@ func judgeOwnership(v *facts.Facts) (f Finding) {
 	if len(v.Requests.All) == 0 { // without an audit log nobody can tell who wrote, and under which name
 		return f
 	}
-	old := facts.Snapshot{Object: &history.Object{}}
+	old := facts.NoCR()
 	for i, s := range v.CR.Snapshots {
 		a.judgeOwners(&f, old, s)
 		if i > 0 {
@@ -248,44 +233,32 @@ type change struct {
 
 func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 	var out []change
-	condition := func(t, how string) {
+	for _, t := range facts.Changed(old.Conditions, new.Conditions) {
 		if _, isReport := contract.NodeOfCondition(t); isReport {
-			return
+			continue
 		}
-		isRollup, want := slices.Contains(contract.RollupTypes(), t), "only by its own writer, never by reporter or aggregator"
+		how, isRollup, want := " was written", slices.Contains(contract.RollupTypes(), t), "only by its own writer, never by reporter or aggregator"
+		if new.Conditions[t] == nil {
+			how = " was removed"
+		}
 		if isRollup {
 			want = "only by the aggregator"
 		}
 		out = append(out, change{"", "condition " + text.Quoted(t) + how, want, func(r *facts.Request) bool { return !r.UnderTest() || isRollup && r.ByAggregator() }})
 	}
-	before := map[string]history.Condition{}
-	for _, c := range old.Object.Conditions {
-		before[c.Type] = c
-	}
-	for _, c := range new.Object.Conditions {
-		if b, had := before[c.Type]; !had || b != c {
-			condition(c.Type, " was written")
-		}
-		delete(before, c.Type)
-	}
-	for _, t := range slices.Sorted(maps.Keys(before)) {
-		condition(t, " was removed")
-	}
-	for _, n := range slices.Sorted(maps.Keys(new.Reports)) {
-		if was, is := old.Reports[n], new.Reports[n]; was != is {
-			// One replaced by another while both were expected is a write; a part of a typed report may be cleaned up.
-			out = append(out, change{n, "the report of " + n + " was written", "only by the reporter of " + n,
-				func(r *facts.Request) bool {
-					return r.Node == n || !r.UnderTest() || r.ByAggregator() && shrank(was, is)
-				}})
-		}
-	}
-	for _, n := range slices.Sorted(maps.Keys(old.Reports)) {
-		if new.Reports[n] == nil {
-			needed := stillNeeded(v, n, old.Reports[n], new.At)
+	for _, n := range facts.Changed(old.Reports, new.Reports) {
+		was, is := old.Reports[n], new.Reports[n]
+		if is == nil {
+			needed := stillNeeded(v, n, was, new.At)
 			out = append(out, change{n, "the report of " + n + " was removed", "by the reporter of " + n + ", or by the aggregator once the node is gone, or if the report is larger than reports may be",
 				func(r *facts.Request) bool { return r.Node == n || !r.UnderTest() || r.ByAggregator() && !needed }})
+			continue
 		}
+		// One replaced by another while both were expected is a write; a part of a typed report may be cleaned up.
+		out = append(out, change{n, "the report of " + n + " was written", "only by the reporter of " + n,
+			func(r *facts.Request) bool {
+				return r.Node == n || !r.UnderTest() || r.ByAggregator() && shrank(was, is)
+			}})
 	}
 	return out
 }

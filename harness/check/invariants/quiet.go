@@ -13,17 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func quiet() Invariant {
-	return Invariant{
-		ID:        "QUIET",
-		Statement: "in a steady state the aggregator writes nothing; one that is refused backs off, and keeps to Retry-After",
-		Source:    "The aggregator",
-		Rules:     []Rule{{Code: "restraint", Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
-		Timed:     AllTimed,
-		Judge:     judgeQuiet,
-	}
-}
-
 func judgeQuiet(v *facts.Facts) (f Finding) {
 	if len(v.Requests.All) == 0 {
 		return f

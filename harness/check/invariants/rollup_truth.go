@@ -14,24 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func rollupTruth() Invariant {
-	return Invariant{
-		ID:        "ROLLUP-TRUTH",
-		Statement: "each rollup equals the contract's table applied to the reports visible at that moment",
-		Source:    "The aggregator",
-		Rules: []Rule{
-			{Code: "malformed", Statement: "a report that cannot be read makes KMSPluginsDegraded Unknown"},
-			{Code: "clock-skew", Statement: "a report from the future makes KMSPluginsDegraded Unknown"},
-			{Code: "available", Statement: "KMSPluginsAvailable has the status of the table"},
-			{Code: "progressing", Statement: "KMSPluginsProgressing has the status of the table"},
-			{Code: "reasons", Statement: houseReasons, House: true},
-			{Code: "bound", Statement: "the message of a rollup has at most 4096 characters", House: true},
-		},
-		Timed: AllTimed,
-		Judge: judgeRollupTruth,
-	}
-}
-
 func judgeRollupTruth(v *facts.Facts) (f Finding) {
 	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	f.measure("judged", text.Short(judged.Total()))

@@ -9,16 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
-func staleUnknown() Invariant {
-	return Invariant{
-		ID:        "STALE-UNKNOWN",
-		Statement: "a node whose last successful write is older than 4 I + A makes the rollup Unknown or worse, never False",
-		Source:    "Timing that a user may rely on",
-		Timed:     AllTimed,
-		Judge:     judgeStaleUnknown,
-	}
-}
-
 func judgeStaleUnknown(v *facts.Facts) (f Finding) {
 	healthy := v.CR.Degraded("False")
 	bound := contract.StaleAfter(v.Interval) + v.Latency()

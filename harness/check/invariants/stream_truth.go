@@ -13,16 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func streamTruth() Invariant {
-	return Invariant{
-		ID:        "STREAM-TRUTH",
-		Statement: "where reporters stream, the EncryptionHealth has every node that should report and no other, each in one list; a node is Unknown from the connect of its reporter to its first report and while the aggregator cannot hear it, else what its last report says",
-		Source:    "Streaming",
-		Timed:     AllTimed,
-		Judge:     judgeStreamTruth,
-	}
-}
-
 // silence is how long an aggregator may take to notice a reporter that is gone without a word (contract, "Streaming").
 const silence = 4 * time.Second
 

@@ -12,22 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func switchOrder() Invariant {
-	return Invariant{
-		ID: "SWITCH-ORDER",
-		Statement: "no API server is told to write with a provider that another cannot read, no two providers have one name, no provider goes while objects may lie under it, " +
-			"nothing counts as migrated while an API server writes with another, and no plugin is stopped while an API server or a reporter needs it",
-		Source: "Switching the encryption",
-		Rules: []Rule{
-			{Code: "read-first", Statement: "no API server is configured to write with a provider that another cannot read"},
-			{Code: "kept", Statement: "no provider is taken out of a configuration while objects may lie under it"},
-			{Code: "migrated", Statement: "nothing counts as migrated while an API server writes with another provider"},
-		},
-		Timed: SomeTimed,
-		Judge: judgeSwitchOrder,
-	}
-}
-
 func judgeSwitchOrder(v *facts.Facts) (f Finding) {
 	k := newKeepers(v)
 	for e := range v.Each(keeperKinds(history.KindProcess, history.KindContainer)...) {

@@ -15,24 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func truthfulProbe() Invariant {
-	return Invariant{
-		ID:        "TRUTHFUL-PROBE",
-		Statement: "each reported entry matches what that plugin's journal says it answered at lastChecked: status, kekID, kind of error",
-		Source:    "The reporter, outcome of a probe",
-		Rules: []Rule{
-			{Code: "plugins", Statement: "a report has one entry for each plugin of the flags, in their order"},
-			{Code: "no-call", Statement: "at lastChecked the plugin was called"},
-			{Code: "kek-id", Statement: "kekID is the key_id that the plugin sent"},
-			{Code: "error-code", Statement: "the detail of an error names its code"},
-			{Code: "healthz", Statement: "the detail of an unhealthy plugin has its healthz"},
-			{Code: "unusable-ok", Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
-		},
-		Timed: SomeTimed,
-		Judge: judgeTruthfulProbe,
-	}
-}
-
 func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		judged := map[string]string{} // by keyID, lastChecked of the last entry that was judged

@@ -12,15 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func uid() Invariant {
-	return Invariant{
-		ID:        "UID",
-		Statement: "every Encrypt and Decrypt carries a non-empty uid, unique per operation, and can be followed API server → plugin → KMS",
-		Source:    "Names that must not be confused",
-		Judge:     judgeUID,
-	}
-}
-
 // Hops of an envelope operation; the plugin's own is its journal.
 const (
 	hopAPIServer = "kube-apiserver"

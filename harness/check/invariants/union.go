@@ -13,17 +13,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-func union() Invariant {
-	return Invariant{
-		ID:        "UNION",
-		Statement: "the ClusterOperator condition equals the union of the suffix-matched conditions, Degraded once its inertia is over and not before; reporter conditions never reach it",
-		Source:    "The aggregator, suffix routing",
-		Rules:     []Rule{{Code: "reports", Statement: "no condition of a reporter is in the ClusterOperator"}},
-		Timed:     AllTimed,
-		Judge:     judgeUnion,
-	}
-}
-
 func judgeUnion(v *facts.Facts) (f Finding) {
 	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperator.States)) {
 		for _, s := range v.ClusterOperator.States[t] {
