@@ -112,8 +112,5 @@ func causes(v *facts.Facts, status contract.Status) span.Set {
 			}
 		}
 	}
-	for i := range out {
-		out[i] = out[i].Grow(v.ProbeTimeout+v.Tolerance, believed(v))
-	}
-	return span.Merge(out)
+	return span.Grown(out, v.ProbeTimeout+v.Tolerance, believed(v))
 }

@@ -62,14 +62,14 @@ func heldUp(causes, late span.Set) span.Set {
 func lateCauses(v *facts.Facts) span.Set {
 	var out []span.Span
 	for _, l := range v.LateWatches {
-		out = append(out, l.Grow(v.Tolerance, l.Late+v.Latency()))
+		out = append(out, l.Grow(0, l.Late))
 	}
 	for _, r := range v.Refusals.All {
 		if r.Affects(history.RoleAggregator) {
-			out = append(out, r.Grow(v.Tolerance, r.RetryAfter+v.Latency()))
+			out = append(out, r.Grow(0, r.RetryAfter))
 		}
 	}
-	return span.Merge(out)
+	return span.Grown(out, v.Tolerance, v.Latency())
 }
 
 // judgeIdle: it writes only when a rollup changes, so that a write which changed nothing was one too many. After a lost answer, or when
@@ -100,31 +100,16 @@ func judgeIdle(v *facts.Facts, f *Finding) {
 // causesToWrite is when the aggregator may write the CR, and the ClusterOperator: for one latency after something
 // that it must answer to, for a takeover more after it may have lost its place.
 func causesToWrite(v *facts.Facts) (cr, co span.Set) {
-	var out, fromRollups []span.Span
-	while := func(s span.Span) { out = append(out, s.Grow(v.Tolerance, v.Latency())) }
-	cause := func(t time.Time) { while(span.New(t, t)) }
-	lost := func(s span.Span) { while(s.Grow(0, v.Takeover)) }
-	fromRollup := func(t time.Time) {
-		fromRollups = append(fromRollups, span.New(t, t).Grow(v.Tolerance, v.Latency()))
-	}
-	lost(span.New(v.Period.From, v.Period.From))
-	for _, d := range v.Aggregator.Disturbances {
-		lost(span.New(d.At, d.At))
-	}
-	for p := range v.Processes.States {
-		if facts.DisturbsAggregator(p.Role) {
-			for _, starting := range v.Processes.While(p, facts.Starting) { // it may serve long before it is said to be ready
-				lost(starting)
-			}
+	out := lostPlaces(v)
+	cause := func(at ...time.Time) {
+		for _, t := range at {
+			out = append(out, span.New(t, t))
 		}
-	}
-	for _, off := range v.Clocks.Settled("").Complement(v.Period) {
-		lost(off)
 	}
 	for _, t := range v.Truths.All {
 		cause(t.From)
 		if len(t.Allowed) > 1 { // the instant of the change is not known
-			while(t.Span)
+			out = append(out, t.Span)
 		}
 	}
 	for _, x := range v.Expectations {
@@ -136,20 +121,21 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 				cause(s.From)
 			}
 			last := i+1 == len(states)
-			for _, at := range ages(v, s, last) {
-				cause(at)
+			if at := ages(v, s, last); len(at) > 0 {
+				cause(at...)
 				if !last {
 					cause(s.To)
 				}
 			}
 		}
 	}
+	var fromRollups []span.Span
 	for t, states := range v.CR.States {
 		_, isReport := contract.NodeOfCondition(t)
 		for _, s := range states {
 			switch {
 			case slices.Contains(contract.RollupTypes(), t):
-				fromRollup(s.From)
+				fromRollups = append(fromRollups, span.New(s.From, s.From))
 			case !isReport:
 				cause(s.From)
 			}
@@ -157,7 +143,7 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 	}
 	if v.Unions.HasInertia(contract.ClusterOperatorDegraded) { // an inertia ended
 		for _, u := range v.Unions.Of(contract.ClusterOperatorDegraded) {
-			fromRollup(u.From)
+			fromRollups = append(fromRollups, span.New(u.From, u.From))
 		}
 	}
 	for _, r := range v.Requests.All { // somebody else meddled, or its own write failed
@@ -167,12 +153,24 @@ func causesToWrite(v *facts.Facts) (cr, co span.Set) {
 		}
 	}
 	for _, node := range v.Reports.Nodes() { // an orphan is removed when it is stale
-		for _, s := range v.Reports.Present(node).Intersect(v.Expectations.Node(node).Complement(v.Period)) {
-			while(s)
+		out = append(out, v.Reports.Present(node).Intersect(v.Expectations.Node(node).Complement(v.Period))...)
+	}
+	cr = span.Grown(out, v.Tolerance, v.Latency())
+	return cr, cr.Union(span.Grown(fromRollups, v.Tolerance, v.Latency()))
+}
+
+// lostPlaces are when an aggregator may have lost its place, and could not take it back yet.
+func lostPlaces(v *facts.Facts) []span.Span {
+	out := append(v.Clocks.Settled("").Complement(v.Period), span.New(v.Period.From, v.Period.From))
+	for _, d := range v.Aggregator.Disturbances {
+		out = append(out, span.New(d.At, d.At))
+	}
+	for p := range v.Processes.States {
+		if facts.DisturbsAggregator(p.Role) { // it may serve long before it is said to be ready
+			out = append(out, v.Processes.While(p, facts.Starting)...)
 		}
 	}
-	cr = span.Merge(out)
-	return cr, cr.Union(span.Merge(fromRollups))
+	return span.Grown(out, 0, v.Takeover)
 }
 
 // ages are the instants at which an entry of a report became stale while it stood, or was no longer skewed: the message names it from then until the next

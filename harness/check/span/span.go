@@ -53,6 +53,15 @@ func Merge(in []Span) Set {
 	return out
 }
 
+// Grown merges spans of which each begins so much earlier and ends so much later.
+func Grown(in []Span, before, after time.Duration) Set {
+	out := slices.Clone(in)
+	for i := range out {
+		out[i] = out[i].Grow(before, after)
+	}
+	return Merge(out)
+}
+
 // Intersect has what is in both sets.
 func (s Set) Intersect(o Set) Set {
 	var out Set
@@ -159,9 +168,6 @@ func Where[S State](states []S, ok func(S) bool) Set {
 
 // All is when any state held.
 func All[S State](states []S) Set { return Where(states, func(S) bool { return true }) }
-
-// At is the span of an instant and so much before and after it.
-func At(t time.Time, before, after time.Duration) Span { return New(t, t).Grow(before, after) }
 
 // Append adds a state, with which the one before it ends.
 func Append[S State, P interface {
