@@ -105,14 +105,10 @@ func printResult(b *strings.Builder, r Result) {
 		if x.Seq > 0 {
 			fmt.Fprintf(b, ", event %d", x.Seq)
 		}
-		if x.Node != "" {
-			fmt.Fprintf(b, ", node %s", x.Node)
-		}
-		if x.KeyID != "" {
-			fmt.Fprintf(b, ", keyID %s", x.KeyID)
-		}
-		if x.Rule != "" {
-			fmt.Fprintf(b, ", rule %s", x.Rule)
+		for _, of := range [][2]string{{"node", x.Node}, {"keyID", x.KeyID}, {"rule", x.Rule}} {
+			if of[1] != "" {
+				fmt.Fprintf(b, ", %s %s", of[0], of[1])
+			}
 		}
 		fmt.Fprintf(b, " (%s)\n    seen:    %s\n    allowed: %s\n", x.At.UTC().Format("15:04:05.000"), x.Seen, x.Allowed)
 		if x.Because != "" {

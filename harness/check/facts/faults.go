@@ -12,54 +12,64 @@ import (
 // FaultKind names the kind of fault that an action is, from what the history says of it: "plugin hang", "link reporter-apiserver
 // cut", "etcd kill". It is empty for an action that is none: one that ends a fault, writes data, or asks for something.
 func FaultKind(verb, target string, params map[string]any) string {
-	return Action{Action: &history.Action{Verb: verb, Target: target, Params: params}}.faultKind()
+	kind, _ := Action{Action: &history.Action{Verb: verb, Target: target, Params: params}}.fault()
+	return kind
 }
 
-func (a Action) faultKind() string {
-	param, target := a.Param, a.Target
+// fault is the kind of an action, and the family that joins the actions that begin a fault with those that end it: empty for what is over when the action is.
+func (a Action) fault() (kind, family string) {
 	switch a.Verb {
 	case "inject":
-		return "plugin " + param("fault")
+		return "plugin " + a.Param("fault"), "plugin"
+	case "release":
+		return "", "plugin"
 	case "kill", "stop", "pause", "silence":
-		return roleOf(target) + " " + a.Verb
+		return roleOf(a.Target) + " " + a.Verb, "process"
+	case "start", "resume":
+		return "", "process"
 	case "restart":
-		if with := param("with"); with != "" {
-			return roleOf(target) + " crash"
+		if a.Param("with") != "" {
+			return roleOf(a.Target) + " crash", ""
 		}
-		return roleOf(target) + " restart"
-	case "condition":
-		if param("delete") == "" {
-			return "foreign condition"
+		return roleOf(a.Target) + " restart", ""
+	case "condition", "entries":
+		if a.Param("delete") != "" || a.Param("count") == "0" {
+			return "", a.Verb
 		}
-		return ""
-	case "entries":
-		if param("count") != "0" {
-			return "foreign entries"
-		}
-		return ""
+		return map[string]string{"condition": "foreign condition", "entries": "foreign entries"}[a.Verb], a.Verb
 	case "refuse":
-		return refusalKind(target, param("mode"))
-	case "release", "start", "resume", "data", "attempt", "apiserver":
-		return ""
+		return a.refusalKind(), a.Verb
+	case "data", "attempt", "apiserver":
+		return "", ""
+	case "rollback", "rotate", "node", "encryption":
+		return a.otherKind(), ""
+	case "watches":
+		if mode := a.Param("mode"); mode == history.WatchesExpired || mode == history.WatchesClosed {
+			return a.otherKind(), ""
+		}
 	}
-	return a.otherKind()
+	return a.otherKind(), a.Verb
 }
 
 // refusalKind names whose requests are refused, and how: "refuse reporter forbidden".
-func refusalKind(target, mode string) string {
-	if ended(mode) {
-		return ""
-	}
+func (a Action) refusalKind() string {
 	who := "all"
 	for _, role := range []string{history.RoleReporter, history.RoleAggregator} {
-		if strings.Contains(target, role) {
+		if strings.Contains(a.Target, role) {
 			who = role
 		}
 	}
-	return "refuse " + who + " " + mode
+	if mode := a.Param("mode"); !ended(mode) {
+		return "refuse " + who + " " + mode
+	}
+	return ""
 }
 
 func (a Action) otherKind() string {
+	what := a.Param("mode") + a.Param("op")
+	if ended(what) {
+		return ""
+	}
 	parts := []string{a.Verb}
 	if ends := strings.Fields(a.Target); a.Verb == "link" && len(ends) > 3 { // link FROM to TO NODE
 		parts = append(parts, ends[1]+"-"+ends[3])
@@ -68,10 +78,6 @@ func (a Action) otherKind() string {
 		if a.Param(name) != "" {
 			parts = append(parts, name)
 		}
-	}
-	what := a.Param("mode") + a.Param("op")
-	if ended(what) {
-		return ""
 	}
 	return strings.Join(append(parts, strings.Fields(what+" "+a.Param("type"))...), " ")
 }
@@ -96,8 +102,7 @@ func (all *Actions) FaultWindows(stale time.Duration, last time.Time) map[string
 		windows[w.kind] = windows[w.kind].Union(span.Set{span.New(w.from, at.Add(stale))})
 	}
 	for _, a := range all.All {
-		kind := a.faultKind()
-		switch family := faultFamily(a); {
+		switch kind, family := a.fault(); {
 		case kind == "" && family != "":
 			for key, w := range open {
 				if w.endedBy(a, family) {
@@ -123,23 +128,6 @@ func (all *Actions) FaultWindows(stale time.Duration, last time.Time) map[string
 type faultWindow struct {
 	kind, family, target string
 	from                 time.Time
-}
-
-// faultFamily joins the actions that begin a fault with those that end it; empty for what is over when the action is.
-func faultFamily(a Action) string {
-	switch a.Verb {
-	case "inject", "release":
-		return "plugin"
-	case "kill", "stop", "pause", "silence", "start", "resume":
-		return "process"
-	case "watches":
-		if mode := a.Param("mode"); mode == history.WatchesExpired || mode == history.WatchesClosed {
-			return ""
-		}
-	case "restart", "rollback", "rotate", "node", "encryption", "apiserver", "data", "attempt":
-		return ""
-	}
-	return a.Verb
 }
 
 func (w faultWindow) endedBy(a Action, family string) bool {

@@ -115,39 +115,29 @@ func (r *Request) OwnEntry() bool {
 }
 
 func readBody(object json.RawMessage) Body {
-	var fields map[string]json.RawMessage
-	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {
-		return Body{}
-	}
-	b := Body{Known: true}
-	for _, k := range sortedKeys(fields) {
-		switch k {
-		case "apiVersion", "kind", "metadata":
-		case "status":
-			b.readStatus(fields[k], "status")
-		default:
-			b.Other = append(b.Other, k)
-		}
-	}
+	b := Body{Known: len(object) > 0}
+	b.read(object, "")
 	return b
 }
 
-func (b *Body) readStatus(object json.RawMessage, path string) {
-	var status map[string]json.RawMessage
-	if json.Unmarshal(object, &status) != nil {
+// read reads an object at a path of the body: below the status, what reports are in.
+func (b *Body) read(object json.RawMessage, path string) {
+	var fields map[string]json.RawMessage
+	if len(object) == 0 || json.Unmarshal(object, &fields) != nil {
 		b.Known = false
 		return
 	}
-	for _, k := range sortedKeys(status) {
-		switch k {
-		case "conditions":
-			b.Known = json.Unmarshal(status[k], &b.Conditions) == nil && b.Known
-		case "healthReports":
-			b.Known = json.Unmarshal(status[k], &b.Typed) == nil && b.Known
-		case "encryptionStatus", "oauthAPIServer":
-			b.readStatus(status[k], path+"."+k)
+	for _, k := range sortedKeys(fields) {
+		switch top := path == ""; {
+		case top && slices.Contains([]string{"apiVersion", "kind", "metadata"}, k):
+		case top && k == "status", !top && (k == "encryptionStatus" || k == "oauthAPIServer"):
+			b.read(fields[k], path+k+".")
+		case !top && k == "conditions":
+			b.Known = json.Unmarshal(fields[k], &b.Conditions) == nil && b.Known
+		case !top && k == "healthReports":
+			b.Known = json.Unmarshal(fields[k], &b.Typed) == nil && b.Known
 		default:
-			b.Other = append(b.Other, path+"."+k)
+			b.Other = append(b.Other, path+k)
 		}
 	}
 }
