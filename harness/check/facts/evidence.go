@@ -90,11 +90,7 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 		if p.BySource == 0 || p.surely {
 			continue
 		}
-		until := r.log.Period.To
-		if next := slices.IndexFunc(t.Probes[i+1:], Probe.tells); next >= 0 {
-			until = t.Probes[i+1+next].Began
-		}
-		out = append(out, span.New(p.Began, until))
+		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, Probe.began, r.log.Period.To)))
 	}
 	return span.Merge(out)
 }

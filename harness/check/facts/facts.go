@@ -7,6 +7,7 @@ package facts
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check/span"
@@ -87,6 +88,14 @@ func New(events []history.Event) *Facts {
 	v.Plugins = pluginReader{log, v.Bounds, run.SourceOnly, v.Actions, v.Expectations, v.Processes, v.Reporters}.read()
 	v.Truths = (&truthReader{period: v.Period, bounds: v.Bounds, expectations: v.Expectations, aggregators: v.Processes.statesOf(history.RoleAggregator), cr: v.CR, reports: v.Reports}).read()
 	return v
+}
+
+// until is when the first of all that ok accepts was, else the end.
+func until[T any](all []T, ok func(T) bool, at func(T) time.Time, end time.Time) time.Time {
+	if i := slices.IndexFunc(all, ok); i >= 0 {
+		return at(all[i])
+	}
+	return end
 }
 
 func sortedKeys[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

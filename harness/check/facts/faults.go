@@ -93,50 +93,31 @@ func roleOf(target string) string {
 	return name
 }
 
-// FaultWindows is when each kind of fault was in force, or had been shortly before: until what it did to a report is stale. Those that no action ended last until
+// FaultWindows is when each kind of fault was in force, or had been shortly before: until what it did to a report is stale. One that no action ended lasts until
 // last.
 func (all *Actions) FaultWindows(stale time.Duration, last time.Time) map[string]span.Set {
 	windows := map[string]span.Set{}
-	open := map[string]faultWindow{} // by kind and target
-	end := func(w faultWindow, at time.Time) {
-		windows[w.kind] = windows[w.kind].Union(span.Set{span.New(w.from, at.Add(stale))})
-	}
-	for _, a := range all.All {
-		switch kind, family := a.fault(); {
-		case kind == "" && family != "":
-			for key, w := range open {
-				if w.endedBy(a, family) {
-					end(w, a.To)
-					delete(open, key)
-				}
-			}
-		case kind != "" && family == "":
-			end(faultWindow{kind: kind, from: a.From}, a.To)
-		case kind != "":
-			if _, already := open[kind+a.Target]; !already {
-				open[kind+a.Target] = faultWindow{kind, family, a.Target, a.From}
-			}
+	for i, a := range all.All {
+		kind, family := a.fault()
+		if kind == "" {
+			continue
 		}
-	}
-	for _, w := range open {
-		end(w, span.Latest(last, w.from))
+		to := a.To
+		if family != "" {
+			to = span.Latest(a.From, until(all.All[i:], a.endedBy, Action.end, last))
+		}
+		windows[kind] = windows[kind].Union(span.Set{span.New(a.From, to.Add(stale))})
 	}
 	return windows
 }
 
-// faultWindow is a fault that has not ended yet.
-type faultWindow struct {
-	kind, family, target string
-	from                 time.Time
-}
-
-func (w faultWindow) endedBy(a Action, family string) bool {
-	if w.family != family {
+// endedBy reports whether an action ends the fault that another has begun.
+func (a Action) endedBy(x Action) bool {
+	began, family := a.fault()
+	kind, ends := x.fault()
+	if kind != "" || ends != family || family == "plugin" && x.Param("fault") != "" && began != "plugin "+x.Param("fault") {
 		return false
 	}
-	if family == "plugin" && a.Param("fault") != "" && w.kind != "plugin "+a.Param("fault") {
-		return false
-	}
-	mine, its := strings.TrimSuffix(w.target, "*"), strings.TrimSuffix(a.Target, "*")
+	mine, its := strings.TrimSuffix(a.Target, "*"), strings.TrimSuffix(x.Target, "*")
 	return strings.HasPrefix(mine, its) || strings.HasPrefix(its, mine) || its == "plugin all" || mine == "plugin all"
 }

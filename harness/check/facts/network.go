@@ -19,9 +19,10 @@ func (l Link) OK() bool { return l.State == history.LinkOK }
 // on reports whether it is the link of a node, or of all.
 func (l Link) on(node string) bool { return l.Node == node || l.Node == "" }
 
-type linkID struct{ from, to, node string }
+func (l Link) at() time.Time { return l.At }
 
-func (l Link) id() linkID { return linkID{l.From, l.To, l.Node} }
+// same reports whether another state is one of the same link.
+func (l Link) same(o Link) bool { return l.From == o.From && l.To == o.To && l.Node == o.Node }
 
 // Network tells when links were impaired.
 type Network struct {
@@ -32,14 +33,11 @@ type Network struct {
 
 func newNetwork(log *Log, bounds Bounds) *Network {
 	n := &Network{period: log.Period, bounds: bounds}
-	last := map[linkID]int{}
 	for e := range log.Each(history.KindLink) {
-		l := Link{e.Link, e.At, log.Period.To}
-		if before, known := last[l.id()]; known {
-			n.Links[before].Until = e.At
-		}
-		last[l.id()] = len(n.Links)
-		n.Links = append(n.Links, l)
+		n.Links = append(n.Links, Link{Link: e.Link, At: e.At})
+	}
+	for i := range n.Links {
+		n.Links[i].Until = until(n.Links[i+1:], n.Links[i].same, Link.at, log.Period.To)
 	}
 	return n
 }
@@ -61,22 +59,13 @@ func (n *Network) fineOn(node, role string) span.Set {
 
 // FineBut is Fine, except that it ignores slow links that are tolerable.
 func (n *Network) FineBut(match, tolerable func(Link) bool) span.Set {
-	since := map[linkID]time.Time{}
+	matched := slices.DeleteFunc(slices.Clone(n.Links), func(l Link) bool { return !match(l) })
 	var bad []span.Span
-	for _, l := range n.Links {
-		if !match(l) {
-			continue
-		}
-		if from, broken := since[l.id()]; broken {
-			bad = append(bad, span.New(from, span.Latest(l.At, from.Add(1)))) // what was under way is lost, however short it was
-			delete(since, l.id())
-		}
+	for i, l := range matched {
 		if !l.OK() && !(l.State == history.LinkSlow && tolerable(l)) {
-			since[l.id()] = l.At
+			over := until(matched[i+1:], l.same, Link.at, n.period.To)
+			bad = append(bad, span.New(l.At, span.Latest(over, l.At.Add(1)))) // what was under way is lost, however short it was
 		}
-	}
-	for _, from := range since {
-		bad = append(bad, span.New(from, n.period.To))
 	}
 	return span.Merge(bad).Complement(n.period)
 }

@@ -98,6 +98,8 @@ type Snapshot struct {
 	Reports    map[string]*Report            // by node
 }
 
+func (s Snapshot) at() time.Time { return s.At }
+
 // NoCR is the state of a CR that does not exist.
 func NoCR() Snapshot {
 	return Snapshot{Object: &history.Object{}, Conditions: map[string]*history.Condition{}, Reports: map[string]*Report{}}

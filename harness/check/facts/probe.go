@@ -41,6 +41,8 @@ type Probe struct {
 	surely bool
 }
 
+func (p Probe) began() time.Time { return p.Began }
+
 func (p Probe) good() bool { return p.surely && p.Answers == MayHealthy }
 func (p Probe) bad() bool  { return p.surely && p.Answers&MayHealthy == 0 }
 

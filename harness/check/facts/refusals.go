@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check/span"
@@ -31,18 +32,18 @@ type Refusals struct {
 }
 
 func newRefusals(log *Log, form string) *Refusals {
-	type key struct{ role, node, verb, mode string }
-	out, open := &Refusals{form: form}, map[key]int{}
-	for e := range log.Each(history.KindRefusal) {
-		k := key{e.Refusal.Role, e.Refusal.Node, e.Refusal.Verb, e.Refusal.Mode}
-		if i, ok := open[k]; ok {
-			out.All[i].To = e.At
-			delete(open, k)
+	out, all := &Refusals{form: form}, slices.Collect(log.Each(history.KindRefusal))
+	for i, e := range all {
+		r := e.Refusal
+		if r.Over {
+			continue
 		}
-		if !e.Refusal.Over {
-			open[k] = len(out.All)
-			out.All = append(out.All, Refusal{e.Refusal, span.New(e.At, log.Period.To)})
+		again := func(x *history.Event) bool {
+			o := x.Refusal
+			return o.Role == r.Role && o.Node == r.Node && o.Verb == r.Verb && o.Mode == r.Mode
 		}
+		at := func(x *history.Event) time.Time { return x.At }
+		out.All = append(out.All, Refusal{r, span.New(e.At, until(all[i+1:], again, at, log.Period.To))})
 	}
 	return out
 }

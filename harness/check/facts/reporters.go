@@ -144,11 +144,7 @@ func (rs *Reporters) crowded(node string) span.Set {
 			others := slices.DeleteFunc(slices.Clone(s.Object.HealthReports), func(t contract.TypedReport) bool { return t.NodeName == node })
 			return s.At.After(r.At) && len(others)+len(r.Body.Typed) <= contract.MaxTypedReports
 		}
-		until := rs.period.To
-		if i := slices.IndexFunc(rs.cr.Snapshots, fits); i >= 0 {
-			until = rs.cr.Snapshots[i].At
-		}
-		out = append(out, span.New(r.Received, until))
+		out = append(out, span.New(r.Received, until(rs.cr.Snapshots, fits, Snapshot.at, rs.period.To)))
 	}
 	return span.Merge(out)
 }
