@@ -20,7 +20,6 @@ type Action struct {
 	other bool
 }
 
-// Failure is the error of an action that failed.
 func (a Action) Failure() string { return a.why + a.Error }
 
 func (a Action) end() time.Time { return a.To }
@@ -30,12 +29,10 @@ func (a Action) Ends() bool {
 	return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb)
 }
 
-// targets are the words of an action's target.
 func (a Action) targets() []string {
 	return strings.FieldsFunc(a.Target, func(r rune) bool { return r == ' ' || r == ',' || r == ';' })
 }
 
-// EndsReporter reports whether an action ends the reporter of a node.
 func (a Action) EndsReporter(node string) bool {
 	return (a.Verb == "stop" || a.Verb == "restart") && slices.ContainsFunc(a.targets(), func(word string) bool {
 		return word == history.RoleReporter || word == history.RoleReporter+"/"+node
@@ -129,7 +126,6 @@ func (a *Actions) Concerns(x Action, node string) bool {
 	return !other
 }
 
-// on are the actions of some verbs that were aimed at a plugin.
 func (a *Actions) on(p PluginID, verbs ...string) []Action {
 	return slices.DeleteFunc(slices.Clone(a.All), func(x Action) bool { return !slices.Contains(verbs, x.Verb) || !x.on(p) })
 }

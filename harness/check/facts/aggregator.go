@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -88,4 +89,23 @@ func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.
 		out = append(out, span.New(d.At, until))
 	}
 	return span.Merge(out)
+}
+
+// LateWatches is a time in which an API server sent the aggregators late what changed.
+type LateWatches struct {
+	span.Span
+	Late time.Duration
+}
+
+// lateWatches are when watches were late, by the latest of all API servers: which one an aggregator watches is not known.
+func lateWatches(log *Log) (out []LateWatches) {
+	late := map[string]time.Duration{}
+	for e := range log.Each(history.KindWatches) {
+		if e.Watches.Node == "" {
+			clear(late)
+		}
+		late[e.Watches.Node] = e.Watches.Late
+		out = span.Append(out, LateWatches{span.New(e.At, log.Period.To), slices.Max(slices.Collect(maps.Values(late)))})
+	}
+	return slices.DeleteFunc(out, func(l LateWatches) bool { return l.Late == 0 })
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// pluginReader reads how plugins were.
 type pluginReader struct {
 	log          *Log
 	bounds       Bounds

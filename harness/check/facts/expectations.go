@@ -23,7 +23,6 @@ func (x Expectation) expects(node string) bool {
 	return ok
 }
 
-// Reports reports whether anything should report.
 func (x Expectation) Reports() bool { return x.Active && len(x.Nodes) > 0 }
 
 // Expectations are in time, each until the next one, the last until the end of the run.
@@ -54,7 +53,6 @@ func (all Expectations) At(t time.Time) (x Expectation) {
 // Known is since when it is known what should report.
 func (all Expectations) Known() span.Set { return span.All(all) }
 
-// KMSActive is when KMS was an active encryption type.
 func (all Expectations) KMSActive() span.Set {
 	return span.Where(all, func(x Expectation) bool { return x.Active })
 }

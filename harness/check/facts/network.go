@@ -47,7 +47,6 @@ func (n *Network) Fine(match func(Link) bool) span.Set {
 	return n.FineBut(match, func(Link) bool { return false })
 }
 
-// FineFrom is Fine of all links that begin at a role.
 func (n *Network) FineFrom(role string) span.Set {
 	return n.Fine(func(l Link) bool { return l.From == role })
 }

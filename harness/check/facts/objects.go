@@ -163,12 +163,10 @@ func states(log *Log, run *history.Run, requests *Requests, is func(run *history
 	return out
 }
 
-// Degraded is when KMSPluginsDegraded had one of the given status.
 func (cr *CR) Degraded(status string) []State[history.Condition] {
 	return slices.DeleteFunc(cr.Of(contract.ConditionDegraded), func(s State[history.Condition]) bool { return s.Value == nil || s.Value.Status != status })
 }
 
-// Seen is since when the CR was seen.
 func (cr *CR) Seen() span.Set {
 	if cr.Since.IsZero() {
 		return nil

@@ -14,7 +14,6 @@ type Refusal struct {
 	span.Span
 }
 
-// Affects reports whether requests of a role are refused.
 func (r Refusal) Affects(role string) bool { return r.Role == "" || r.Role == role }
 
 // Answers reports whether it refused a request of a role as that was refused.

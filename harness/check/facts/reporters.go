@@ -12,11 +12,8 @@ import (
 
 // Reporters tells when the reporter of each node could write, and what it wrote.
 type Reporters struct {
+	*APIServers
 	run          *history.Run
-	servers      *APIServers
-	processes    *Processes
-	network      *Network
-	bounds       Bounds
 	period       span.Span
 	refusals     *Refusals
 	clocks       *Clocks
@@ -37,7 +34,6 @@ type Write struct {
 	Entries []Entry
 }
 
-// WriteOf is a request as a write.
 func WriteOf(r *Request) Write { return Write{span.New(r.Received, r.At), r.Seq, r.Entries} }
 
 // Writes is the successful writes of node's reporter, from the audit log; where there is none, from what changed
@@ -96,13 +92,13 @@ func (rs *Reporters) Reaching(node string) span.Set {
 	linked := ran.Intersect(rs.network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.network.inTime))
 	switch rs.run.Connectivity {
 	case history.ConnectService:
-		return linked.Intersect(rs.servers.ServiceFine())
+		return linked.Intersect(rs.ServiceFine())
 	case history.ConnectStream:
 		return linked.Intersect(rs.streamFine(node))
 	case history.ConnectAltSvc:
-		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.servers.failedOver())
+		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.failedOver())
 	default:
-		return linked.Intersect(rs.servers.Fine(node))
+		return linked.Intersect(rs.Fine(node))
 	}
 }
 
@@ -117,7 +113,7 @@ func (rs *Reporters) streamFine(node string) span.Set {
 // instant at which it could have made one. linked has the spans in which it reached the load balancer. Until it ends it forgets no alternative
 // (docs/contract.md, connectivity altsvc).
 func (rs *Reporters) discovered(node string, linked span.Set) span.Set {
-	could := linked.Intersect(rs.servers.ServiceFine()).Settled(rs.bounds.attempt())
+	could := linked.Intersect(rs.ServiceFine()).Settled(rs.bounds.attempt())
 	var out []span.Span
 	for _, run := range rs.processes.While(Reporter(node), Up, Paused) {
 		from := run.To

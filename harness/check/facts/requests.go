@@ -93,7 +93,6 @@ func (r *Request) Undecided() bool {
 // ByAggregator reports whether an aggregator sent r in its own name.
 func (r *Request) ByAggregator() bool { return r.User == contract.AggregatorIdentity && r.Node == "" }
 
-// UnderTest reports whether a reporter or an aggregator sent r.
 func (r *Request) UnderTest() bool { return r.Node != "" || r.ByAggregator() }
 
 // IsApply: force is an option of an apply only, and is logged even for a request that was refused unread.
@@ -142,7 +141,6 @@ func (b *Body) read(object json.RawMessage, path string) {
 	}
 }
 
-// entries is what the body says about node.
 func (b Body) entries(node string) []Entry {
 	var message, typed []Entry
 	for _, c := range b.Conditions {

@@ -9,7 +9,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// truthReader reads what the rollups had to say.
 type truthReader struct {
 	period       span.Span
 	bounds       Bounds

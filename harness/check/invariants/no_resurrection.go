@@ -89,10 +89,8 @@ func judgeEnding(v *facts.Facts, f *Finding, node string) {
 
 // lastAlive is when a process was last alive at or before an instant, as far as that is known.
 func lastAlive(alive span.Set, at time.Time) time.Time {
-	for _, s := range slices.Backward(alive) {
-		if s.From.Before(at) {
-			return span.Earliest(s.To, at)
-		}
+	if before := alive.Clip(span.New(time.Time{}, at)); len(before) > 0 {
+		return before[len(before)-1].To
 	}
 	return at
 }
