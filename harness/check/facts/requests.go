@@ -56,7 +56,10 @@ func newRequests(log *Log, run *history.Run) *Requests {
 			OnCR: isCR(run, q.Resource, q.Name), OnClusterOperator: isClusterOperator(run, q.Resource, q.Name), Write: isWrite(q.Verb)}
 		if r.Write && r.UnderTest() {
 			r.Body = readBody(r.Request.Body)
-			r.Entries = r.Body.entries(r.Node)
+			if report := r.Body.report(r.Node); report != nil {
+				report.decode()
+				r.Entries = report.Entries
+			}
 		}
 		if r.Write && r.Succeeded() && r.ResourceVersion != "" && rs.MadeBy[r.ResourceVersion] == nil && (r.OnCR || r.OnClusterOperator) {
 			rs.MadeBy[r.ResourceVersion] = r // a later one with this version changed nothing
@@ -141,26 +144,13 @@ func (b *Body) read(object json.RawMessage, path string) {
 	}
 }
 
-func (b Body) entries(node string) []Entry {
-	var message, typed []Entry
-	for _, c := range b.Conditions {
-		if c.Type == contract.ConditionType(node) {
-			message, _ = DecodeMessage(c.Message)
-		}
-	}
-	for _, t := range b.Typed {
-		if e, problem := DecodeTyped(t); problem == "" && t.NodeName == node {
-			typed = append(typed, e)
-		}
-	}
-	return newest(message, typed)
+// report is what the body says about node; nil if that is nothing.
+func (b Body) report(node string) *Report {
+	return reportsOn(&history.Object{Conditions: b.Conditions, HealthReports: b.Typed})[node]
 }
 
 // Has reports whether the body has the entry of node, whatever it says.
-func (b Body) Has(node string) bool {
-	return slices.ContainsFunc(b.Conditions, func(c history.Condition) bool { return c.Type == contract.ConditionType(node) }) ||
-		slices.ContainsFunc(b.Typed, func(t contract.TypedReport) bool { return t.NodeName == node })
-}
+func (b Body) Has(node string) bool { return b.report(node) != nil }
 
 // ForeignTo is what the body touches beyond the entry of node, for people.
 func (b Body) ForeignTo(node string) []string {

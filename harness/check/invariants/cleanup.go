@@ -49,27 +49,20 @@ func cleaning(v *facts.Facts, node string, orphan span.Span, bound time.Duration
 
 // overdue returns the first span in which an orphan stood for longer than bound since it became one or was last written, while the
 // aggregator could have removed it.
-func overdue(orphan span.Span, written []time.Time, bound time.Duration, able span.Set) span.Set {
-	var excused []span.Span
-	for _, w := range written {
-		if !w.After(orphan.To) {
-			excused = append(excused, span.New(w, w.Add(bound)))
-		}
-	}
-	late := span.Set{orphan}.Settled(bound).Intersect(span.Merge(excused).Complement(orphan)).Intersect(able)
+func overdue(orphan span.Span, written []span.Span, bound time.Duration, able span.Set) span.Set {
+	late := span.Set{orphan}.Settled(bound).Intersect(span.Grown(written, 0, bound).Complement(orphan)).Intersect(able)
 	return late[:min(1, len(late))] // one violation for one orphan
 }
 
 // reportsWritten are the instants at which a report of node was written, by the system under test or by others.
-func reportsWritten(v *facts.Facts, node string) []time.Time {
-	var out []time.Time
+func reportsWritten(v *facts.Facts, node string) (out []span.Span) {
 	for _, s := range v.Reports[node] {
 		if s.Value != nil {
-			out = append(out, s.From)
+			out = append(out, span.New(s.From, s.From))
 		}
 	}
 	for _, w := range v.Reporters.Writes(node) {
-		out = append(out, w.To)
+		out = append(out, span.New(w.To, w.To))
 	}
 	return out
 }
@@ -82,22 +75,17 @@ func judgeNoResurrection(v *facts.Facts) (f Finding) {
 		alive := v.Processes.While(reporter, facts.Up, facts.Starting, facts.Paused)
 		expected := v.Expectations.Node(node)
 		kept := keptByOperator(v).Intersect(alive)
-		var last *facts.Report
-		var removed, returned time.Time
+		var returned time.Time
 		returns := 0 // since the reporter was last started
-		for _, c := range v.Reports[node] {
+		states := v.Reports[node]
+		for i, c := range states {
 			if c.Value == nil {
 				f.JudgedAt(c.From, c.From)
-				removed = c.From
+			}
+			if c.Value == nil || i == 0 || states[i-1].Value != nil {
 				continue
 			}
-			gone := last
-			last = c.Value
-			if removed.IsZero() {
-				continue
-			}
-			since := removed
-			removed = time.Time{}
+			since, gone := states[i-1].From, states[i-2].Value // a report stands before it is removed
 			if c.Value.Foreign || !right.Contains(since) || kept.Covers(span.New(since, c.From)) && staleAt(v, gone, since) || expected.Overlaps(span.New(c.From, c.From).Grow(v.Tolerance+1, 1)) {
 				continue
 			}
@@ -170,7 +158,7 @@ func keptByOperator(v *facts.Facts) span.Set {
 
 // staleAt reports whether a report was no longer fresh: then nobody fought its reporter by taking it away.
 func staleAt(v *facts.Facts, r *facts.Report, at time.Time) bool {
-	return r != nil && !slices.ContainsFunc(r.Entries, func(e facts.Entry) bool {
+	return !slices.ContainsFunc(r.Entries, func(e facts.Entry) bool {
 		return contract.FreshnessAt(at.Add(v.Tolerance), e.Checked, v.Interval) != contract.Stale
 	})
 }
