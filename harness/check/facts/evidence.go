@@ -196,6 +196,8 @@ func lastIn(times []time.Time, after, until time.Time) time.Time {
 // assess turns evidence into times in which the plugin was surely bad or surely good.
 func (r pluginReader) assess(t *Plugin, all []evidence) {
 	mends, breaks := r.mends(t.PluginID)
+	patience := r.bounds.CadenceMax() + r.bounds.Tolerance // for a gap between two good calls, where nothing else tells what was in it
+	followed := len(r.processes.States[pluginProcess(t.PluginID)]) > 0
 	var good []span.Span
 	var bad *BadRun
 	var run span.Span // the good run so far; zero when there is none
@@ -214,17 +216,11 @@ func (r pluginReader) assess(t *Plugin, all []evidence) {
 		case bad != nil:
 			bad.Recovered = lastIn(mends, bad.To, e.From)
 			run, bad = span.New(bad.Recovered, e.To), nil
-		case run.From.IsZero() || r.lost(t, span.New(run.To, e.From)):
+		case run.From.IsZero() || !followed && e.From.Sub(run.To) > patience:
 			good, run = append(good, run), e.Span
 		default:
 			run.To = span.Latest(run.To, e.To)
 		}
 	}
 	t.Good = span.Merge(append(good, run)).Intersect(t.Opaque.Union(t.Idle).Complement(r.log.Period))
-}
-
-// lost reports whether a gap between two good calls is too long to know what was in it.
-func (r pluginReader) lost(t *Plugin, gap span.Span) bool {
-	known := len(r.processes.States[pluginProcess(t.PluginID)]) > 0
-	return !known && gap.Length() > r.bounds.CadenceMax()+r.bounds.Tolerance
 }

@@ -50,10 +50,10 @@ func (c *Conditions) change(old, new map[string]*history.Condition, e *history.E
 }
 
 // conditionsOn are those of an object by type; what is as it was before stays the same value.
-func conditionsOn(o *history.Object, before map[string]*history.Condition) map[string]*history.Condition {
+func conditionsOn(all []history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
 	out := map[string]*history.Condition{}
-	for i := range o.Conditions {
-		c := &o.Conditions[i]
+	for i := range all {
+		c := &all[i]
 		if b := before[c.Type]; b != nil && *b == *c {
 			c = b
 		}
@@ -113,7 +113,8 @@ func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
 		if o.Deleted {
 			o = &history.Object{Resource: o.Resource, Name: o.Name, ResourceVersion: o.ResourceVersion, Deleted: true}
 		}
-		s := Snapshot{e.At, e.Seq, o, conditionsOn(o, last.Conditions), reportsOn(o)}
+		conditions := conditionsOn(o.Conditions, last.Conditions)
+		s := Snapshot{e.At, e.Seq, o, conditions, reportsOn(conditions, o.HealthReports)}
 		cr.change(last.Conditions, s.Conditions, &e)
 		reports.change(last.Reports, s.Reports, requests.MadeBy[o.ResourceVersion], &e, log.Period.To)
 		cr.Snapshots = append(cr.Snapshots, s)
@@ -132,7 +133,7 @@ func newClusterOperator(log *Log, run *history.Run, requests *Requests) *Conditi
 		if c.Since.IsZero() && !e.Object.Deleted {
 			c.Since = e.At
 		}
-		now := conditionsOn(e.Object, before)
+		now := conditionsOn(e.Object.Conditions, before)
 		c.change(before, now, &e)
 		before = now
 	}

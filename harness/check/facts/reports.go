@@ -45,17 +45,11 @@ func (r Reports) Own(node string) []State[Report] {
 // Present is when a report of node was on the CR.
 func (r Reports) Present(node string) span.Set { return span.Where(r[node], present) }
 
-// stands reports whether a report is stored as another one was.
-func (r *Report) stands(o *Report) bool {
-	same := r.Condition == nil && o.Condition == nil || r.Condition != nil && o.Condition != nil && *r.Condition == *o.Condition
-	return same && slices.Equal(r.Typed, o.Typed)
-}
-
 // change adds what differs in the reports of a new state of the CR, which a write made that is nil if it is not known, and e showed. What is as it was stays the
 // same value.
 func (r Reports) change(old, new map[string]*Report, made *Request, e *history.Event, end time.Time) {
 	for node, report := range new {
-		if before := old[node]; before != nil && report.stands(before) {
+		if before := old[node]; before != nil && report.Condition == before.Condition && slices.Equal(report.Typed, before.Typed) {
 			new[node] = before
 			continue
 		}
@@ -67,16 +61,15 @@ func (r Reports) change(old, new map[string]*Report, made *Request, e *history.E
 	}
 }
 
-// reportsOn are the reports on the CR by node, in either form.
-func reportsOn(o *history.Object) map[string]*Report {
+// reportsOn are the reports of an object by node, in either form.
+func reportsOn(conditions map[string]*history.Condition, typed []contract.TypedReport) map[string]*Report {
 	all := map[string]*Report{}
-	for i := range o.Conditions {
-		c := &o.Conditions[i]
-		if node, ok := contract.NodeOfCondition(c.Type); ok {
+	for t, c := range conditions {
+		if node, ok := contract.NodeOfCondition(t); ok {
 			all[node] = &Report{Node: node, Condition: c}
 		}
 	}
-	for _, t := range o.HealthReports {
+	for _, t := range typed {
 		if all[t.NodeName] == nil {
 			all[t.NodeName] = &Report{Node: t.NodeName}
 		}

@@ -146,7 +146,7 @@ func (b *Body) read(object json.RawMessage, path string) {
 
 // report is what the body says about node; nil if that is nothing.
 func (b Body) report(node string) *Report {
-	return reportsOn(&history.Object{Conditions: b.Conditions, HealthReports: b.Typed})[node]
+	return reportsOn(conditionsOn(b.Conditions, nil), b.Typed)[node]
 }
 
 // Has reports whether the body has the entry of node, whatever it says.

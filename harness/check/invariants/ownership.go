@@ -75,19 +75,14 @@ func (a authors) judgeManager(f *Finding, r *facts.Request, unforced map[author]
 
 // judgeWriter judges what a request of the system under test says by itself.
 func judgeWriter(f *Finding, r *facts.Request) {
-	bad := func(seen, allowed string) {
-		f.Violate(Violation{At: r.At, Seq: r.Seq, Node: r.Node, Seen: writer(r) + " " + seen, Allowed: allowed})
+	other, wrote, allowed := r.Body.ForeignTo(r.Node), " wrote ", "only its own entry "+text.Quoted(contract.ConditionType(r.Node))
+	if r.Node == "" {
+		rollups := contract.RollupTypes()
+		other = r.Body.Beyond(func(t string) bool { return slices.Contains(rollups, t) }, "")
+		wrote, allowed = " applied ", "only the conditions "+strings.Join(rollups, ", ")
 	}
-	rollups := contract.RollupTypes()
-	switch {
-	case r.Node != "":
-		if other := r.Body.ForeignTo(r.Node); len(other) > 0 {
-			bad("wrote "+strings.Join(other, ", "), "only its own entry "+text.Quoted(contract.ConditionType(r.Node)))
-		}
-	case r.OnCR && r.IsApply():
-		if other := r.Body.Beyond(func(t string) bool { return slices.Contains(rollups, t) }, ""); len(other) > 0 {
-			bad("applied "+strings.Join(other, ", "), "only the conditions "+strings.Join(rollups, ", "))
-		}
+	if len(other) > 0 && (r.Node != "" || r.OnCR && r.IsApply()) {
+		f.Violate(Violation{At: r.At, Seq: r.Seq, Node: r.Node, Seen: writer(r) + wrote + strings.Join(other, ", "), Allowed: allowed})
 	}
 }
 
