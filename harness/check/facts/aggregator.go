@@ -80,15 +80,13 @@ func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.
 		}
 	}
 	slices.SortFunc(shown, time.Time.Compare)
-	var out []span.Span
-	for _, d := range a.Disturbances {
+	return span.Map(a.Disturbances, func(d Disturbance) span.Span {
 		until := d.At.Add(takeover)
 		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(d.At) }); d.clean && i < len(shown) {
 			until = span.Earliest(until, shown[i])
 		}
-		out = append(out, span.New(d.At, until))
-	}
-	return span.Merge(out)
+		return span.New(d.At, until)
+	})
 }
 
 // LateWatches is a time in which an API server sent the aggregators late what changed.

@@ -39,13 +39,8 @@ func (c *Clocks) of(node string) []clockPeriod {
 // Settled returns the spans in which a clock was correct and its users had recovered from an earlier error. A reporter may not write what looks older than what
 // it wrote before, for up to an interval.
 func (c *Clocks) Settled(node string) span.Set {
-	var off []span.Span
-	for _, p := range c.of(node) {
-		if p.ahead != 0 {
-			off = append(off, p.Grow(0, c.bounds.Interval+c.bounds.CadenceMax()+c.bounds.Tolerance))
-		}
-	}
-	return span.Merge(off).Complement(c.period)
+	off := span.Where(c.of(node), func(p clockPeriod) bool { return p.ahead != 0 })
+	return span.Grown(off, 0, c.bounds.Interval+c.bounds.CadenceMax()+c.bounds.Tolerance).Complement(c.period)
 }
 
 // Ahead is how far ahead of the true time a clock was in s, at most: what was checked then is believed for as much longer.

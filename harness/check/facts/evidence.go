@@ -158,11 +158,8 @@ func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 // it may wait between two.
 func (r pluginReader) unreached(t *Plugin) span.Set {
 	patience := r.bounds.CadenceMax() + r.bounds.Tolerance
-	var calls []span.Span
-	for _, p := range t.Probes {
-		calls = append(calls, span.New(p.Began, p.Ended.Add(patience)))
-	}
-	return t.Opaque.Intersect(r.reporters.Able(t.Node)).Settled(patience).Intersect(span.Merge(calls).Complement(r.log.Period))
+	calls := span.Map(t.Probes, func(p Probe) span.Span { return span.New(p.Began, p.Ended.Add(patience)) })
+	return t.Opaque.Intersect(r.reporters.Able(t.Node)).Settled(patience).Intersect(calls.Complement(r.log.Period))
 }
 
 // mends are the instants at which something was done that may have mended a plugin, and breaks those at which a fault had been injected, in order.

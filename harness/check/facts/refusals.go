@@ -56,15 +56,14 @@ func (rs *Refusals) meets(r Refusal, role string) bool {
 // of is when requests of a role could be refused by the API server of a node; with no server, by any. A credential that has expired is that of the
 // reporter of node alone. A lost instant is lost, however short it was.
 func (rs *Refusals) of(role, node, server string) span.Set {
-	var out []span.Span
-	for _, r := range rs.All {
+	return span.Map(rs.All, func(r Refusal) span.Span {
 		at := server
 		if r.Mode == history.RefuseExpired {
 			at = node
 		}
 		if rs.meets(r, role) && (at == "" || r.Node == "" || r.Node == at) {
-			out = append(out, span.New(r.From, span.Latest(r.lastRetry(), r.From.Add(1))))
+			return span.New(r.From, span.Latest(r.lastRetry(), r.From.Add(1)))
 		}
-	}
-	return span.Merge(out)
+		return span.Span{}
+	})
 }

@@ -55,11 +55,7 @@ func Merge(in []Span) Set {
 
 // Grown merges spans of which each begins so much earlier and ends so much later.
 func Grown(in []Span, before, after time.Duration) Set {
-	out := slices.Clone(in)
-	for i := range out {
-		out[i] = out[i].Grow(before, after)
-	}
-	return Merge(out)
+	return Map(in, func(s Span) Span { return s.Grow(before, after) })
 }
 
 // Intersect has what is in both sets.
@@ -157,17 +153,27 @@ type State interface{ When() Span }
 
 // Where is when a state held that ok accepts.
 func Where[S State](states []S, ok func(S) bool) Set {
-	var out []Span
-	for _, s := range states {
+	return Map(states, func(s S) Span {
 		if ok(s) {
-			out = append(out, s.When())
+			return s.When()
+		}
+		return Span{}
+	})
+}
+
+// All is when any state held.
+func All[S State](states []S) Set { return Map(states, S.When) }
+
+// Map is the span of each value, merged; an empty one is none.
+func Map[T any](values []T, of func(T) Span) Set {
+	var out []Span
+	for _, x := range values {
+		if s := of(x); !s.Empty() {
+			out = append(out, s)
 		}
 	}
 	return Merge(out)
 }
-
-// All is when any state held.
-func All[S State](states []S) Set { return Where(states, func(S) bool { return true }) }
 
 // Append adds a state, with which the one before it ends.
 func Append[S State, P interface {
