@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// pluginReader finds when each plugin was surely good or bad, from what its journal, its process and the actions tell.
 type pluginReader struct {
 	log          *Log
 	bounds       Bounds

@@ -95,18 +95,18 @@ func roleOf(target string) string {
 
 // FaultWindows is when each kind of fault was in force, or had been shortly before: until what it did to a report is stale. One that no action ended lasts until
 // last.
-func (all *Actions) FaultWindows(stale time.Duration, last time.Time) map[string]span.Set {
+func (a *Actions) FaultWindows(stale time.Duration, last time.Time) map[string]span.Set {
 	windows := map[string]span.Set{}
-	for i, a := range all.All {
-		kind, family := a.fault()
+	for i, x := range a.All {
+		kind, family := x.fault()
 		if kind == "" {
 			continue
 		}
-		to := a.To
+		to := x.To
 		if family != "" {
-			to = span.Latest(a.From, until(all.All[i:], a.endedBy, Action.end, last))
+			to = span.Latest(x.From, until(a.All[i:], x.endedBy, Action.end, last))
 		}
-		windows[kind] = windows[kind].Union(span.Set{span.New(a.From, to.Add(stale))})
+		windows[kind] = windows[kind].Union(span.Set{span.New(x.From, to.Add(stale))})
 	}
 	return windows
 }

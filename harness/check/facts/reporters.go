@@ -12,7 +12,7 @@ import (
 
 // Reporters tells when the reporter of each node could write, and what it wrote.
 type Reporters struct {
-	*APIServers
+	servers      *APIServers
 	run          *history.Run
 	period       span.Span
 	refusals     *Refusals
@@ -88,24 +88,24 @@ func WithoutField(run *history.Run) bool {
 
 // Reaching is when the reporter of node ran, and reached an API server that could serve it.
 func (rs *Reporters) Reaching(node string) span.Set {
-	ran := rs.processes.While(Reporter(node), Up)
-	linked := ran.Intersect(rs.network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.network.inTime))
+	ran := rs.servers.processes.While(Reporter(node), Up)
+	linked := ran.Intersect(rs.servers.network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.servers.network.inTime))
 	switch rs.run.Connectivity {
 	case history.ConnectService:
-		return linked.Intersect(rs.ServiceFine())
+		return linked.Intersect(rs.servers.ServiceFine())
 	case history.ConnectStream:
 		return linked.Intersect(rs.streamFine(node))
 	case history.ConnectAltSvc:
-		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.failedOver())
+		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.servers.failedOver())
 	default:
-		return linked.Intersect(rs.Fine(node))
+		return linked.Intersect(rs.servers.Fine(node))
 	}
 }
 
 // streamFine is when an aggregator served the stream of node: it was in charge, the node was on the network, and the node was known to it. A node that
 // nobody expects is refused.
 func (rs *Reporters) streamFine(node string) span.Set {
-	onNetwork := rs.network.Fine(func(l Link) bool { return l.From == history.RoleNode && l.Node == node })
+	onNetwork := rs.servers.network.Fine(func(l Link) bool { return l.From == history.RoleNode && l.Node == node })
 	return rs.aggregator.InCharge.Intersect(onNetwork).Intersect(rs.expectations.listed(node))
 }
 
@@ -113,9 +113,9 @@ func (rs *Reporters) streamFine(node string) span.Set {
 // instant at which it could have made one. linked has the spans in which it reached the load balancer. Until it ends it forgets no alternative
 // (docs/contract.md, connectivity altsvc).
 func (rs *Reporters) discovered(node string, linked span.Set) span.Set {
-	could := linked.Intersect(rs.ServiceFine()).Settled(rs.bounds.attempt())
+	could := linked.Intersect(rs.servers.ServiceFine()).Settled(rs.servers.bounds.attempt())
 	var out []span.Span
-	for _, run := range rs.processes.While(Reporter(node), Up, Paused) {
+	for _, run := range rs.servers.processes.While(Reporter(node), Up, Paused) {
 		from := run.To
 		if first := could.Clip(run); len(first) > 0 {
 			from = first.Begin()
@@ -162,7 +162,7 @@ func (rs *Reporters) clockSetBack(node string) span.Set {
 				upTo = span.Latest(upTo, before.To.Add(before.ahead))
 			}
 		}
-		off = append(off, span.New(newest.Add(-rs.bounds.Interval-p.ahead), upTo.Add(-p.ahead)).Clip(p.Span))
+		off = append(off, span.New(newest.Add(-rs.servers.bounds.Interval-p.ahead), upTo.Add(-p.ahead)).Clip(p.Span))
 	}
 	return span.Merge(off)
 }
@@ -174,13 +174,13 @@ func (rs *Reporters) Runs(node string) []span.Span {
 	end := rs.period.To.Add(time.Second)
 	cut := func(from time.Time) { runs = span.Append(runs, span.New(from, end)) }
 	cut(rs.period.From)
-	for _, s := range rs.processes.States[Reporter(node)] {
+	for _, s := range rs.servers.processes.States[Reporter(node)] {
 		if s.Event == history.ProcessStarted || s.Event == history.ProcessResumed {
 			cut(s.From)
 		}
 	}
 	for i := range runs {
-		for _, two := range rs.processes.Successions[Reporter(node)] {
+		for _, two := range rs.servers.processes.Successions[Reporter(node)] {
 			if two.From.Equal(runs[i].From) {
 				runs[i].From = two.To
 			}
@@ -193,8 +193,8 @@ func (rs *Reporters) Runs(node string) []span.Span {
 // Handovers are when two reporters of a node wrote, each of them what it had asked before its write: the later of two probes may be written first.
 // The last write of the one that ended was under way for a write's deadline at most.
 func (rs *Reporters) Handovers(node string) (out span.Set) {
-	for _, s := range rs.processes.Successions[Reporter(node)] {
-		out = append(out, s.Grow(0, rs.bounds.WriteTimeout+rs.bounds.Tolerance))
+	for _, s := range rs.servers.processes.Successions[Reporter(node)] {
+		out = append(out, s.Grow(0, rs.servers.bounds.WriteTimeout+rs.servers.bounds.Tolerance))
 	}
 	return out
 }

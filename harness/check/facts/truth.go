@@ -30,7 +30,7 @@ type Truths struct {
 	bounds    Bounds
 }
 
-// add adds a truth, or lasts the one before longer if it is the same.
+// add adds a truth, or extends the one before if it is the same.
 func (ts *Truths) add(t Truth) {
 	if n := len(ts.All); n > 0 && ts.All[n-1].To.Equal(t.From) && ts.All[n-1].equal(t) {
 		ts.All[n-1].To = t.To

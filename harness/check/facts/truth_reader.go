@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// truthReader applies the table to what an aggregator could see, for each part of the run in which that gives the same.
 type truthReader struct {
 	period       span.Span
 	bounds       Bounds
