@@ -42,13 +42,6 @@ type Conditions struct {
 	end    time.Time                             // of the run
 }
 
-// change adds the conditions that differ between two states of the object, of which e showed the new one.
-func (c *Conditions) change(old, new map[string]*history.Condition, e *history.Event) {
-	for _, t := range Changed(old, new) {
-		c.States[t] = span.Append(c.States[t], State[history.Condition]{span.New(e.At, c.end), e.Seq, new[t]})
-	}
-}
-
 // conditionsOn are those of an object by type; what is as it was before stays the same value.
 func conditionsOn(all []history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
 	out := map[string]*history.Condition{}
@@ -68,6 +61,13 @@ func Changed[T any](old, new map[string]*T) []string {
 	maps.Copy(all, new)
 	maps.DeleteFunc(all, func(name string, _ *T) bool { return old[name] == new[name] })
 	return sortedKeys(all)
+}
+
+// record adds what differs between two states of an object, of which e showed the new one.
+func record[T any](states map[string][]State[T], old, new map[string]*T, e *history.Event, end time.Time) {
+	for _, name := range Changed(old, new) {
+		states[name] = span.Append(states[name], State[T]{span.New(e.At, end), e.Seq, new[name]})
+	}
 }
 
 // Of is the states of one condition since the object was first seen: before its first state there was none, which is a state as well. An object that nobody ever
@@ -115,8 +115,9 @@ func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
 		}
 		conditions := conditionsOn(o.Conditions, last.Conditions)
 		s := Snapshot{e.At, e.Seq, o, conditions, reportsOn(conditions, o.HealthReports)}
-		cr.change(last.Conditions, s.Conditions, &e)
-		reports.change(last.Reports, s.Reports, requests.MadeBy[o.ResourceVersion], &e, log.Period.To)
+		record(cr.States, last.Conditions, s.Conditions, &e, log.Period.To)
+		decodeNew(last.Reports, s.Reports, requests.MadeBy[o.ResourceVersion])
+		record(reports, last.Reports, s.Reports, &e, log.Period.To)
 		cr.Snapshots = append(cr.Snapshots, s)
 		last = s
 	}
@@ -134,7 +135,7 @@ func newClusterOperator(log *Log, run *history.Run, requests *Requests) *Conditi
 			c.Since = e.At
 		}
 		now := conditionsOn(e.Object.Conditions, before)
-		c.change(before, now, &e)
+		record(c.States, before, now, &e, log.Period.To)
 		before = now
 	}
 	return c

@@ -45,9 +45,8 @@ func (r Reports) Own(node string) []State[Report] {
 // Present is when a report of node was on the CR.
 func (r Reports) Present(node string) span.Set { return span.Where(r[node], present) }
 
-// change adds what differs in the reports of a new state of the CR, which a write made that is nil if it is not known, and e showed. What is as it was stays the
-// same value.
-func (r Reports) change(old, new map[string]*Report, made *Request, e *history.Event, end time.Time) {
+// decodeNew decodes the reports of a new state of the CR, which a write made that is nil if it is not known. What is as it was becomes the same value.
+func decodeNew(old, new map[string]*Report, made *Request) {
 	for node, report := range new {
 		if before := old[node]; before != nil && report.Condition == before.Condition && slices.Equal(report.Typed, before.Typed) {
 			new[node] = before
@@ -55,9 +54,6 @@ func (r Reports) change(old, new map[string]*Report, made *Request, e *history.E
 		}
 		report.Foreign = made.foreignTo(node, old[node])
 		report.decode()
-	}
-	for _, node := range Changed(old, new) {
-		r[node] = span.Append(r[node], State[Report]{span.New(e.At, end), e.Seq, new[node]})
 	}
 }
 
