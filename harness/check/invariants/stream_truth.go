@@ -33,31 +33,26 @@ func judgeStreamTruth(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// health is a state of the EncryptionHealth, while it stood.
-type health struct {
-	span.Span
-	Seq    int64
-	Status *contract.HealthStatus
-}
+// health is a state of the EncryptionHealth.
+type health = facts.State[contract.HealthStatus]
 
-// healths are the states of the EncryptionHealth of the run's operator.
+// healths are those of the run's operator.
 func healths(v *facts.Facts) (out []health) {
 	for e := range v.Each(history.KindObject) {
 		o := e.Object
 		if o.Health != nil && facts.Plural(o.Resource) == contract.HealthResource && o.Name+"s" == facts.Plural(v.Run.Operator) {
-			out = span.Append(out, health{span.New(e.At, v.Period.To), e.Seq, o.Health})
+			out = span.Append(out, health{Span: span.New(e.At, v.Period.To), Seq: e.Seq, Value: o.Health})
 		}
 	}
 	return out
 }
 
 // replica is that of a node; an empty one if it is not there.
-func (h health) replica(node string) contract.ReplicaHealth {
-	i := slices.IndexFunc(h.Status.Replicas, func(r contract.ReplicaHealth) bool { return r.NodeName == node })
-	if i < 0 {
-		return contract.ReplicaHealth{}
+func replica(h health, node string) (r contract.ReplicaHealth) {
+	if i := slices.IndexFunc(h.Value.Replicas, func(r contract.ReplicaHealth) bool { return r.NodeName == node }); i >= 0 {
+		r = h.Value.Replicas[i]
 	}
-	return h.Status.Replicas[i]
+	return r
 }
 
 // judgeLists: each node is ready or not, as its replica and the generation say, and Ready sums that up.
@@ -66,7 +61,7 @@ func judgeLists(f *Finding, h health) {
 		f.Violate(Violation{At: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + seen, Allowed: allowed})
 	}
 	f.JudgedAt(h.From, h.From)
-	s := h.Status
+	s := h.Value
 	if n, listed := len(s.Replicas), len(s.ReadyNodes)+len(s.NotReadyNodes); n != listed {
 		bad("", fmt.Sprintf("lists %d nodes for %d replicas", listed, n), "each node in exactly one list")
 	}
@@ -89,7 +84,7 @@ func judgeLists(f *Finding, h health) {
 // judgeMembership: each node that should report has a replica, and no other node has one.
 func judgeMembership(v *facts.Facts, f *Finding, all []health, node string) {
 	for _, h := range all {
-		there := h.replica(node).NodeName != ""
+		there := replica(h, node).NodeName != ""
 		for _, wrong := range []struct {
 			when         span.Set
 			there        bool
@@ -131,7 +126,7 @@ func judgeDeaf(v *facts.Facts, f *Finding, all []health, node string) {
 		due := deaf.when.Settled(deaf.bound).Intersect(v.Aggregator.Able).Intersect(v.Expectations.Node(node))
 		for h, s := range span.Within(all, due) {
 			f.judgedIn(s)
-			if r := h.replica(node); r.NodeName != "" && r.Status != "Unknown" {
+			if r := replica(h, node); r.NodeName != "" && r.Status != "Unknown" {
 				f.Violate(Violation{At: s.From, From: s.From.Add(-deaf.bound), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter cannot be heard",
 					Allowed: "Unknown within " + text.Short(deaf.bound) + " after a reporter is gone"})
 			}
@@ -152,7 +147,7 @@ func judgeHeard(v *facts.Facts, f *Finding, all []health, node string) {
 		for _, due := range said.Settled(v.Latency()).Intersect(heard) {
 			for h, s := range span.Within(all, span.Set{due}) {
 				f.judgedIn(s)
-				if r := h.replica(node); r.Status != want {
+				if r := replica(h, node); r.Status != want {
 					f.Violate(Violation{At: s.From, From: s.From.Add(-v.Latency()), To: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + cmp.Or(r.Status, "nothing") + " of " + node + ", although its reporter is heard and its last report says otherwise",
 						Allowed: want + " within " + text.Short(v.Latency()) + " after its report, and after a reconnect within " + text.Short(bound)})
 				}
@@ -176,7 +171,7 @@ func judgeConnects(v *facts.Facts, f *Finding, all []health, node string) {
 		}
 		f.judgedIn(connecting)
 		unknown := func(h health) bool {
-			return !h.Clip(connecting).Empty() && h.replica(node).Status == "Unknown"
+			return !h.Clip(connecting).Empty() && replica(h, node).Status == "Unknown"
 		}
 		if !slices.ContainsFunc(all, unknown) {
 			f.Violate(Violation{At: first.To, From: start.From, To: first.To, Seq: first.Seq, Node: node, Seen: "the reporter of " + node + " was started and reported, and the EncryptionHealth never said Unknown",
@@ -184,7 +179,7 @@ func judgeConnects(v *facts.Facts, f *Finding, all []health, node string) {
 		}
 		for i := 1; i < len(all); i++ {
 			h := all[i]
-			if r := h.replica(node); !h.From.Before(start.From) && h.From.Before(first.From) && r.NodeName != "" && r.Status != "Unknown" && all[i-1].replica(node).Status == "Unknown" {
+			if r := replica(h, node); !h.From.Before(start.From) && h.From.Before(first.From) && r.NodeName != "" && r.Status != "Unknown" && replica(all[i-1], node).Status == "Unknown" {
 				f.Violate(Violation{At: h.From, From: connecting.From, To: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth says " + r.Status + " of " + node + ", whose reporter was started and has not reported yet",
 					Allowed: "Unknown from the connect to the first report"})
 			}
