@@ -11,7 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// carry carries out one action that is not about a node.
+// carry carries out one action.
 func (o *Operator) carry(ctx context.Context, s exchange.Seen, a core.Action) error {
 	switch a := a.(type) {
 	case core.RunPreflight:
@@ -28,6 +28,9 @@ func (o *Operator) carry(ctx context.Context, s exchange.Seen, a core.Action) er
 func (o *Operator) write(ctx context.Context, s exchange.Seen, a core.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
 	defer cancel()
+	if d, is := a.(core.Desire); is {
+		return o.desire(ctx, s, d.Content)
+	}
 	requests, err := o.clerk().Requests(s, a, o.Clock.Now())
 	if err != nil {
 		return err

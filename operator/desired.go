@@ -1,10 +1,8 @@
 package operator
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,46 +17,68 @@ import (
 // The operator wants one configuration of all pods: the Secret DesiredName. OpenShift's installer makes a revision of each change, and rolls it out to one
 // node after another. So plugins and reporter are the installer's to start and to stop in order.
 
-// desire changes the configuration that is wanted as actions on nodes ask for, and returns the other actions. It is one write, and so one revision.
-func (o *Operator) desire(ctx context.Context, s exchange.Seen, actions []core.Action) (others []core.Action, err error) {
+// content is what is desired of the pods. A file of a revision that was not seen yet must not give way to an older one: ErrBehind.
+func (o *Operator) content(s exchange.Seen) (content core.Content, err error) {
+	secret, there := o.desired()
+	if !there {
+		return content, nil
+	}
+	c, err := o.configurations.get(secret, func() (Configuration, error) { return ReadConfiguration(secret) })
+	if err != nil {
+		return content, err
+	}
+	content = core.Content{Revision: s.RevisionOf(c.File), Plugins: c.Plugins}
+	keys, err := revision.KeysInFile(c.File)
+	if err == nil && content.Revision == 0 && len(keys) > 0 {
+		err = fmt.Errorf("secret %s/%s has keys %v: %w", secret.Namespace, secret.Name, keys, exchange.ErrBehind)
+	}
+	return content, err
+}
+
+// desire makes the pods' desired content what it should be, in one write, so that it becomes one revision of the pods.
+func (o *Operator) desire(ctx context.Context, s exchange.Seen, c core.Content) (err error) {
 	before, there := o.desired()
 	after := before.DeepCopy()
 	if after.Data == nil {
 		after.Data = map[string][]byte{}
 	}
-	for _, a := range actions {
-		switch a := a.(type) {
-		case core.StartPlugins:
-			err = o.startPlugins(after, a.Plugins)
-		case core.StopPlugins:
-			for _, id := range a.Plugins {
-				drop(after.Data, id)
-			}
-		case core.Report:
-			o.sockets[a.Node] = a.Plugins
-		case core.RollOut:
-			after.Data[ConfigKey], err = s.File(a.Revision)
-		default:
-			others = append(others, a)
+	if after.Data[ConfigKey], err = o.file(s, c.Revision); err != nil {
+		return err
+	}
+	for _, p := range s.Desired.Plugins {
+		if _, stays := c.Of(p.KeyID); !stays {
+			drop(after.Data, p.KeyID)
 		}
+	}
+	for _, p := range c.Plugins {
+		if has, there := s.Desired.Of(p.KeyID); there && has == p.Config {
+			continue
+		}
+		credentials, err := o.credentials(p.Config)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if err := put(after.Data, p, credentials); err != nil {
+			return err
 		}
 	}
-	if maps.EqualFunc(before.Data, after.Data, bytes.Equal) {
-		return others, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
-	defer cancel()
 	if secrets := o.client.CoreV1().Secrets(revision.Namespace); there {
 		_, err = secrets.Update(ctx, after, metav1.UpdateOptions{FieldManager: exchange.FieldManager})
 	} else {
 		_, err = secrets.Create(ctx, after, metav1.CreateOptions{FieldManager: exchange.FieldManager})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("secret %s/%s: %w", revision.Namespace, after.Name, err)
+		return fmt.Errorf("secret %s/%s: %w", revision.Namespace, after.Name, err)
 	}
-	return others, nil
+	return nil
+}
+
+// file is the encryption configuration of a revision. Before there is one it is that of clear text: without a file there is no revision of the pods.
+func (o *Operator) file(s exchange.Seen, number int) ([]byte, error) {
+	if number > 0 {
+		return s.File(number)
+	}
+	return revision.File{Resources: o.encrypted()}.YAML(revision.Config{Keys: []uint64{revision.Plain}})
 }
 
 // desired is the Secret with the configuration that is wanted, or what it is before there is one.
@@ -68,34 +88,6 @@ func (o *Operator) desired() (s *corev1.Secret, there bool) {
 		return item.(*corev1.Secret), true
 	}
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: revision.Namespace, Name: o.DesiredName(), Finalizers: []string{revision.Finalizer}}}, false
-}
-
-// startPlugins puts plugins into the configuration that is wanted.
-func (o *Operator) startPlugins(s *corev1.Secret, all []revision.Plugin) error {
-	if len(s.Data[ConfigKey]) == 0 { // without it there is no revision
-		text, err := revision.File{Resources: o.encrypted()}.YAML(revision.Config{Keys: []uint64{revision.Plain}})
-		if err != nil {
-			return err
-		}
-		s.Data[ConfigKey] = text
-	}
-	c, err := ReadConfiguration(s)
-	if err != nil {
-		return err
-	}
-	for _, p := range all {
-		if runs, there := c.Of(p.KeyID); there && runs == p.Config {
-			continue
-		}
-		credentials, err := o.credentials(p.Config)
-		if err != nil {
-			return err
-		}
-		if err := put(s.Data, p, credentials); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // credentials are the Secrets and ConfigMaps that a plugin refers to; ErrBehind if one is not there.

@@ -102,18 +102,27 @@ func (w *world) file(number int, keys ...uint64) []byte {
 	return s.Data[ConfigKey]
 }
 
-// act has the operator do something on nodes, and returns what is wanted of them then.
-func (w *world) act(actions ...core.Action) *corev1.Secret {
+// want has the operator change what is desired of the pods, and returns the Secret with it.
+func (w *world) want(revisionNumber int, keyIDs ...uint64) *corev1.Secret {
 	w.Helper()
-	if _, err := w.desire(w.Context(), w.seen, actions); err != nil {
-		w.Fatal(err)
-	}
+	w.must(w.wants(revisionNumber, keyIDs...))
 	s, err := w.client.CoreV1().Secrets(revision.Namespace).Get(w.Context(), w.DesiredName(), metav1.GetOptions{})
 	if err != nil {
 		return &corev1.Secret{}
 	}
 	w.show(w.sources.desired, s)
 	return s
+}
+
+func (w *world) wants(revisionNumber int, keyIDs ...uint64) (err error) {
+	if w.seen.Desired, err = w.content(w.seen); err != nil {
+		return err
+	}
+	c := core.Content{Revision: revisionNumber}
+	for _, id := range keyIDs {
+		c.Plugins = append(c.Plugins, w.plugin(id))
+	}
+	return w.carry(w.Context(), w.seen, core.Desire{Content: c})
 }
 
 // install makes a revision of what is wanted.
@@ -144,28 +153,13 @@ func (w *world) read() map[string]core.Node {
 	return nodes
 }
 
-// writes are those to the Secret with the configuration that is wanted.
-func (w *world) writes() (n int) {
-	for _, a := range w.client.Actions() {
-		if a.Matches("create", "secrets") || a.Matches("update", "secrets") {
-			n++
-		}
-	}
-	return n
-}
-
-// What the operator wants of all nodes is in one Secret, which one write changes, and only where the content does.
+// What the operator wants of all pods is in one Secret, and read back from it.
 func TestDesired(t *testing.T) {
 	w := newWorld(t, "kubeapiserver")
-	start := func(ids ...uint64) core.Action {
-		a := core.StartPlugins{Node: "cp-1"}
-		for _, id := range ids {
-			a.Plugins = append(a.Plugins, w.plugin(id))
-		}
-		return a
+	if c, err := w.content(w.seen); err != nil || !c.Equal(core.Content{}) {
+		t.Errorf("before there is anything: %+v, %v", c, err)
 	}
-	w.act(core.StopPlugins{Node: "cp-1"}, core.Report{Node: "cp-1"})
-	s := w.act(start(1))
+	s := w.want(0, 1)
 	got := slices.Sorted(maps.Keys(s.Data))
 	want := []string{"encryption-config", "kms-plugin-config-1", "kms-plugin-secret-vault-approle_role-id-1", "kms-plugin-secret-vault-approle_secret-id-1"}
 	if !slices.Equal(got, want) || !slices.Equal(s.Finalizers, []string{revision.Finalizer}) || len(s.Labels) > 0 {
@@ -175,18 +169,25 @@ func TestDesired(t *testing.T) {
 		t.Errorf("before there is an encryption configuration: %v, %v", keys, err)
 	}
 	file := w.file(7, 1)
-	for range 2 { // the second time nothing changes
-		s = w.act(start(1), core.RollOut{Node: "cp-1", Revision: 7}, core.RollOut{Node: "cp-2", Revision: 7}, start(21))
+	s = w.want(7, 21, 1)
+	if c, err := w.content(w.seen); err != nil || !c.Equal(core.Content{Revision: 7, Plugins: []revision.Plugin{w.plugin(21), w.plugin(1)}}) {
+		t.Errorf("%+v, %v", c, err)
 	}
-	if w.writes() != 2 || !bytes.Equal(s.Data["encryption-config"], file) || len(s.Data) != 7 {
-		t.Errorf("%d writes, %v", w.writes(), slices.Sorted(maps.Keys(s.Data)))
-	}
-	w.file(8, 21)
-	if s = w.act(core.RollOut{Node: "cp-1", Revision: 8}, core.StopPlugins{Node: "cp-1", Plugins: []uint64{1}}); len(s.Data) != 4 || s.Data["kms-plugin-config-21"] == nil {
+	if !bytes.Equal(s.Data["encryption-config"], file) || len(s.Data) != 7 {
 		t.Errorf("%v", slices.Sorted(maps.Keys(s.Data)))
 	}
+	w.file(8, 21)
+	if s = w.want(8, 21); len(s.Data) != 4 || s.Data["kms-plugin-config-21"] == nil {
+		t.Errorf("%v", slices.Sorted(maps.Keys(s.Data)))
+	}
+	if _, err := w.content(exchange.NewSeen()); !exchange.Behind(err) {
+		t.Errorf("a file that was not seen yet: %v", err)
+	}
+	if err := w.wants(9, 21); !exchange.Behind(err) {
+		t.Errorf("a revision that is not there: %v", err)
+	}
 	w.must(w.sources.credentialSecrets.Replace(nil, ""))
-	if _, err := w.desire(t.Context(), w.seen, []core.Action{start(5)}); !exchange.Behind(err) {
+	if err := w.wants(8, 21, 5); !exchange.Behind(err) {
 		t.Errorf("without credentials: %v", err)
 	}
 }
@@ -199,11 +200,11 @@ func TestNodes(t *testing.T) {
 	if n := w.read(); len(n) != 3 || !n["cp-1"].Up || n["cp-1"].Loaded != 0 || len(n["cp-1"].Plugins) > 0 || !n["cp-2"].Unavailable || n["cp-1"].Unavailable || n["cp-3"].Since.Unix() != 2 {
 		t.Errorf("before there is a revision: %+v", n)
 	}
-	w.act(core.StartPlugins{Node: "cp-1", Plugins: []revision.Plugin{w.plugin(1)}})
+	w.want(0, 1)
 	w.install(2)
 	w.pod("cp-1", "2", true)
 	w.file(4, 1)
-	w.act(core.RollOut{Node: "cp-1", Revision: 4}, core.Report{Node: "cp-3", Plugins: []uint64{1}})
+	w.want(4, 1)
 	w.install(3)
 	w.pod("cp-2", "3", false, 1)
 	w.pod("cp-3", "3", true)
@@ -214,13 +215,13 @@ func TestNodes(t *testing.T) {
 	if got := n["cp-2"]; got.Up || got.Unavailable || len(got.Plugins) > 0 || got.Waiting[1] != (core.Waiting{Config: w.plugin(1).Config, Reason: "ImagePullBackOff: no such image"}) {
 		t.Errorf("a pod that is not ready: %+v", got)
 	}
-	if got := n["cp-3"]; !got.Up || got.Loaded != 4 || !slices.Equal(got.Reporter, []uint64{1}) || got.Plugins[1] != w.plugin(1).Config {
+	if got := n["cp-3"]; !got.Up || got.Loaded != 4 || got.Plugins[1] != w.plugin(1).Config {
 		t.Errorf("an encryption configuration: %+v", got)
 	}
 	// Other credentials make another plugin.
 	before := w.plugin(1)
 	w.credentials("other")
-	w.act(core.StartPlugins{Node: "cp-1", Plugins: []revision.Plugin{w.plugin(1)}})
+	w.want(4, 1)
 	w.install(4)
 	w.pod("cp-3", "4", true)
 	if got := w.read()["cp-3"].Plugins[1]; got == before.Config || got != w.plugin(1).Config {

@@ -46,7 +46,7 @@ func (o *Operator) nodes(s exchange.Seen) (map[string]core.Node, error) {
 func (o *Operator) expected() map[string]core.Node {
 	nodes, since := map[string]core.Node{}, map[string]core.Node{}
 	for _, n := range sorted[*corev1.Node](o.sources.nodes) {
-		since[n.Name] = core.Node{Unavailable: true, Since: n.CreationTimestamp.Time, Reporter: slices.Clone(o.sockets[n.Name])}
+		since[n.Name] = core.Node{Unavailable: true, Since: n.CreationTimestamp.Time}
 	}
 	if !o.static() {
 		return since

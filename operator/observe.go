@@ -33,6 +33,9 @@ func (o *Operator) observe() (exchange.Seen, error) {
 	if s.Nodes, err = o.nodes(s); err != nil {
 		return exchange.Seen{}, err
 	}
+	if s.Desired, err = o.content(s); err != nil {
+		return exchange.Seen{}, err
+	}
 	if cr := single(o.sources.operator); cr != nil {
 		o.failing.Add(&s, exchange.Reports(cr, o.Kind))
 	}

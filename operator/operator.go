@@ -27,7 +27,6 @@ type Operator struct {
 
 	failing   exchange.Failing
 	published exchange.PublishedStatus
-	sockets   map[string][]uint64 // that reporters are to have, by node
 
 	kept           memo[exchange.Kept]
 	configurations memo[Configuration]
@@ -54,7 +53,7 @@ func New(o Options) (*Operator, error) {
 
 // with is an operator of a cluster with clients.
 func with(o Options, client kubernetes.Interface, dyn dynamic.Interface) *Operator {
-	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}, sockets: map[string][]uint64{}}
+	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
 	op.sources = newSources(op)
 	return op
 }
@@ -105,12 +104,6 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
 	for _, a := range plan.Actions {
 		o.Log.Info("action", "kind", fmt.Sprintf("%T", a), "action", fmt.Sprintf("%+v", a))
-	}
-	others, err := o.desire(ctx, seen, plan.Actions)
-	if err != nil {
-		return o.failed(ctx, "change what is wanted of the pods", err)
-	}
-	for _, a := range others {
 		if err := o.carry(ctx, seen, a); err != nil {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}

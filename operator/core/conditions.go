@@ -50,17 +50,17 @@ func (d *decision) at(stage, format string, args ...any) {
 
 func (d *decision) conditions() {
 	w := d.Wanted
-	d.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
-	d.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
+	d.plan.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
+	d.plan.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
 	p := d.Preflight
 	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == d.asked.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
-	d.say(ConditionPreflight, failed, ReasonPreflightFailed, ReasonAsExpected, p.Message)
-	d.say(ConditionCredentials, len(w.Missing) > 0, ReasonMissing, ReasonAsExpected, "no plugin is started without "+list(w.Missing))
+	d.plan.say(ConditionPreflight, failed, ReasonPreflightFailed, ReasonAsExpected, p.Message)
+	d.plan.say(ConditionCredentials, len(w.Missing) > 0, ReasonMissing, ReasonAsExpected, "no plugin is started without "+list(w.Missing))
 	reason, message := ReasonCannotStart, d.cannotStart()
 	if message == "" {
 		reason, message = ReasonUnhealthy, d.worst()
 	}
-	d.say(ConditionPlugin, message != "", reason, ReasonHealthy, message)
+	d.plan.say(ConditionPlugin, message != "", reason, ReasonHealthy, message)
 }
 
 // cannotStart is the first plugin that cannot run where it was started, and why.
@@ -71,15 +71,6 @@ func (d *decision) cannotStart() string {
 		}
 	}
 	return ""
-}
-
-// say adds a condition; the message is for a status that is true.
-func (d *decision) say(kind string, status bool, yes, no, message string) {
-	c := Condition{Type: kind, Status: status, Reason: no}
-	if status {
-		c.Reason, c.Message = yes, message
-	}
-	d.plan.Conditions = append(d.plan.Conditions, c)
 }
 
 // worst is the plugin that has failed for longest, and what that means by now.

@@ -21,8 +21,6 @@ type decision struct {
 	plugins revision.PluginConfig
 
 	plan Plan
-	// replaced is the node on which a plugin that runs is started anew by this plan.
-	replaced string
 	// stage is what the operator is at, for the administrator.
 	stage, detail string
 }
@@ -40,10 +38,9 @@ func Decide(o Observed, opts Options, now time.Time) Plan {
 		d.conditions()
 		return d.plan
 	}
-	if ready := d.plugIn() && d.rollOut(); ready && doubtful {
-		d.at(d.upcoming(), "what the nodes agreed on is no longer believed")
-	} else if ready {
-		d.advance()
+	if d.plugIn() {
+		d.desire()
+		d.advance(doubtful)
 	}
 	d.conditions()
 	return d.plan
@@ -54,53 +51,30 @@ func Serve(o Observed, _ int) (revision.Config, revision.PluginConfig) {
 	return revision.Newest(o.Configs), revision.Newest(o.PluginConfigs)
 }
 
-// rollOut has every API server load the newest configuration, and says whether all have.
-func (d *decision) rollOut() (done bool) {
-	var waiting []string
-	for _, name := range d.names() {
-		n := d.Nodes[name]
-		if n.Up && n.Loaded == d.cur.Revision {
-			continue
-		}
-		waiting = append(waiting, name)
-		if n.Up && !n.Unavailable && d.serves(n) {
-			d.plan.do(RollOut{Node: name, Revision: d.cur.Revision})
-		}
-	}
-	if len(waiting) > 0 {
-		d.at(StageRollingOut, "revision %d of the encryption configuration is not loaded by %s", d.cur.Revision, list(waiting))
-	}
-	return len(waiting) == 0
-}
-
-// serves: an API server does not load a configuration whose plugins it does not find.
-func (d *decision) serves(n Node) bool {
-	for _, id := range d.cur.Keys {
-		if _, runs := n.Plugins[id]; !runs && d.kms(id) {
-			return false
-		}
-	}
-	return true
-}
-
-// advance takes the next step. Every API server has loaded the newest configuration.
-func (d *decision) advance() {
+// advance takes the next step, if every API server has loaded the newest configuration, and nothing is doubted.
+func (d *decision) advance(doubtful bool) {
+	waiting := slices.DeleteFunc(d.names(), func(name string) bool { return d.Nodes[name].Up && d.Nodes[name].Loaded == d.cur.Revision })
+	stage := d.upcoming()
 	switch {
-	case !slices.Contains(d.cur.Keys, d.top.ID):
-		d.next(StageReading, append(slices.Clone(d.cur.Keys), d.top.ID))
-	case d.cur.Writes() != d.top.ID:
+	case len(waiting) > 0:
+		d.at(StageRollingOut, "revision %d of the encryption configuration is not loaded by %s", d.cur.Revision, list(waiting))
+	case doubtful:
+		d.at(stage, "what the nodes agreed on is no longer believed")
+	case stage == StageReading:
+		d.next(stage, append(slices.Clone(d.cur.Keys), d.top.ID))
+	case stage == StageWriting:
 		rest := slices.DeleteFunc(slices.Clone(d.cur.Keys), func(id uint64) bool { return id == d.top.ID })
-		d.next(StageWriting, append([]uint64{d.top.ID}, rest...))
-	case !d.top.Migrated:
-		d.migrate(StageMigrating)
-	case len(d.cur.Keys) > 1:
-		d.next(StageRemoving, []uint64{d.top.ID})
+		d.next(stage, append([]uint64{d.top.ID}, rest...))
+	case stage == StageMigrating:
+		d.migrate(stage)
+	case stage == StageRemoving:
+		d.next(stage, []uint64{d.top.ID})
 	default:
 		d.rest()
 	}
 }
 
-// upcoming is the stage that advance would be at. A key that is doubted is never at rest: it is to be migrated, or encrypted anew.
+// upcoming is the stage of the newest key. One that everything lies under may have to be encrypted anew.
 func (d *decision) upcoming() string {
 	switch {
 	case !slices.Contains(d.cur.Keys, d.top.ID):
@@ -149,11 +123,6 @@ func (d *decision) prune() {
 	}
 }
 
-func (d *decision) kms(id uint64) bool {
-	k, _ := revision.Find(d.Keys, id)
-	return k.Type == config.KMS
-}
-
 // doubt notes what reports contradict, at every stage, because a kekID may be back to what it was when the stage comes that asks for
 // it: by then some API server may have encrypted something under the other one. It says whether something is no longer believed.
 func (d *decision) doubt() bool {
@@ -161,10 +130,16 @@ func (d *decision) doubt() bool {
 		return false
 	}
 	k := d.top
-	if d.another(k.Initial) {
+	another := func(kek string) bool { // an old report counts, too
+		return kek != "" && slices.ContainsFunc(d.names(), func(name string) bool {
+			e := d.Nodes[name].Report[k.ID]
+			return e.KEK != "" && e.KEK != kek
+		})
+	}
+	if another(k.Initial) {
 		k.Initial = ""
 	}
-	if d.another(k.KEK) {
+	if another(k.KEK) {
 		k.KEK, k.Converged = "", revision.Convergence{}
 	}
 	if kek, ok := d.agreed(); k.Converged.KEK != "" && (!ok || kek != k.Converged.KEK) {
@@ -176,17 +151,4 @@ func (d *decision) doubt() bool {
 	}
 	d.plan.do(UpdateKey{k})
 	return true
-}
-
-// another says whether a node reports another kekID than the one that is believed in. An old report counts, too.
-func (d *decision) another(kek string) bool {
-	if kek == "" {
-		return false
-	}
-	for _, name := range d.names() {
-		if e, there := d.Nodes[name].Report[d.top.ID]; there && e.KEK != "" && e.KEK != kek {
-			return true
-		}
-	}
-	return false
 }

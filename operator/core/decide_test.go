@@ -35,9 +35,10 @@ func atRest(t *testing.T) core.Observed {
 		Keys:          []revision.Key{{ID: 1, Type: config.KMS, Plugin: p, Migrated: true, KEK: "kek-1"}},
 		Configs:       []revision.Config{{Revision: 9, Keys: []uint64{1, 0}}, {Revision: 10, Keys: []uint64{1}}},
 		PluginConfigs: []revision.PluginConfig{{Revision: 1, Plugins: []revision.Plugin{{KeyID: 1, Config: p}}}},
+		Desired:       core.Content{Revision: 10, Plugins: []revision.Plugin{{KeyID: 1, Config: p}}},
 	}
 	for _, name := range []string{"cp-1", "cp-2"} {
-		o.Nodes[name] = core.Node{Up: true, Loaded: 10, Plugins: map[uint64]config.Plugin{1: p}, Reporter: []uint64{1},
+		o.Nodes[name] = core.Node{Up: true, Loaded: 10, Plugins: map[uint64]config.Plugin{1: p},
 			Report: map[uint64]core.Entry{1: {KEK: "kek-1", Healthy: true, Checked: now.Add(-time.Minute)}}}
 	}
 	return o
@@ -71,14 +72,11 @@ func plan(p core.Plan) string {
 			text += fmt.Sprintf(" %d %v", a.Config.Revision, a.Config.Keys)
 		case core.CreatePluginConfig:
 			text += fmt.Sprintf(" %d of %d", a.Config.Revision, len(a.Config.Plugins))
-		case core.RollOut:
-			text += fmt.Sprintf(" %d on %s", a.Revision, a.Node)
-		case core.Report:
-			text += fmt.Sprintf(" %v on %s", a.Plugins, a.Node)
-		case core.StopPlugins:
-			text += fmt.Sprintf(" %v on %s", a.Plugins, a.Node)
-		case core.StartPlugins:
-			text += fmt.Sprintf(" %d on %s", len(a.Plugins), a.Node)
+		case core.Desire:
+			text += fmt.Sprintf(" %d", a.Revision)
+			for _, p := range a.Plugins {
+				text += fmt.Sprintf(" kms-%d", p.KeyID)
+			}
 		case core.Migrate:
 			text += fmt.Sprintf(" %d %s", a.Attempt.Key, a.Attempt.KEK)
 		}
@@ -102,7 +100,7 @@ func TestDecide(t *testing.T) {
 		o.Wanted = wants(config.AESCBC, config.Plugin{})
 	}
 	loaded := func(o *core.Observed, c revision.Config) { // all have loaded it
-		o.Configs = append(o.Configs, c)
+		o.Configs, o.Desired.Revision = append(o.Configs, c), c.Revision
 		for _, name := range []string{"cp-1", "cp-2"} {
 			node(o, name, func(n *core.Node) { n.Loaded = c.Revision })
 		}
@@ -146,10 +144,14 @@ func TestDecide(t *testing.T) {
 			node(o, "cp-2", func(n *core.Node) { n.Report = nil })
 		}, ""},
 		"a key is made":      {second, "CreateConfig 11 [1 2]"},
-		"a server is behind": {func(o *core.Observed) { second(o); node(o, "cp-2", func(n *core.Node) { n.Loaded = 9 }) }, "RollOut 10 on cp-2"},
-		"a server is down":   {func(o *core.Observed) { second(o); node(o, "cp-2", func(n *core.Node) { n.Up = false }) }, ""},
-		"all read":           {func(o *core.Observed) { second(o); loaded(o, revision.Config{Revision: 11, Keys: []uint64{1, 2}}) }, "CreateConfig 12 [2 1]"},
-		"all write":          {func(o *core.Observed) { second(o); loaded(o, revision.Config{Revision: 12, Keys: []uint64{2, 1}}) }, "Migrate 2 "},
+		"a server is behind": {func(o *core.Observed) { second(o); node(o, "cp-2", func(n *core.Node) { n.Loaded = 9 }) }, ""},
+		"a revision is made": {func(o *core.Observed) {
+			second(o)
+			o.Configs = append(o.Configs, revision.Config{Revision: 11, Keys: []uint64{1, 2}})
+		}, "Desire 11 kms-1"},
+		"a server is down": {func(o *core.Observed) { second(o); node(o, "cp-2", func(n *core.Node) { n.Up = false }) }, ""},
+		"all read":         {func(o *core.Observed) { second(o); loaded(o, revision.Config{Revision: 11, Keys: []uint64{1, 2}}) }, "CreateConfig 12 [2 1]"},
+		"all write":        {func(o *core.Observed) { second(o); loaded(o, revision.Config{Revision: 12, Keys: []uint64{2, 1}}) }, "Migrate 2 "},
 		"a change of mind meanwhile": {func(o *core.Observed) {
 			second(o)
 			loaded(o, revision.Config{Revision: 12, Keys: []uint64{2, 1}})
@@ -205,11 +207,20 @@ func TestDecide(t *testing.T) {
 			o.Keys[0].KEK, o.Keys[0].Converged = "", long
 			o.Migration = core.Migration{Attempt: attempt, Done: true}
 		}, "UpdateKey 1 migrated=true kek=kek-2 converged="},
-		"a plugin crashed": {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Plugins = nil }) }, "StartPlugins 1 on cp-2"},
-		"a plugin left over, and asked": {func(o *core.Observed) {
-			node(o, "cp-2", func(n *core.Node) { n.Plugins[7] = b; n.Reporter = []uint64{1, 7} })
-		}, "Report [1] on cp-2"},
-		"a plugin left over, not asked": {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Plugins[7] = b }) }, "StopPlugins [7] on cp-2"},
+		"a plugin crashed":         {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Plugins = nil }) }, ""},
+		"no plugin is desired yet": {func(o *core.Observed) { o.Desired.Plugins = nil }, "Desire 10 kms-1"},
+		"without credentials none": {func(o *core.Observed) { o.Desired.Plugins, o.Wanted.Missing = nil, []string{"Secret/x"} }, ""},
+		"without credentials it stays": {func(o *core.Observed) {
+			o.Desired.Plugins, o.Wanted.Missing = []revision.Plugin{{KeyID: 1, Config: b}}, []string{"Secret/x"}
+		}, ""},
+		"the newest key first": {func(o *core.Observed) {
+			o.Keys = append(o.Keys, revision.Key{ID: 2, Type: config.KMS, Plugin: b})
+			o.PluginConfigs[0].Plugins = append(o.PluginConfigs[0].Plugins, revision.Plugin{KeyID: 2, Config: b})
+		}, "Desire 10 kms-2 kms-1"},
+		"a plugin left over": {func(o *core.Observed) {
+			o.Desired.Plugins = append(o.Desired.Plugins, revision.Plugin{KeyID: 7, Config: b})
+		}, "Desire 10 kms-1"},
+		"a plugin ends": {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Plugins[7] = b }) }, ""},
 		"many old revisions": {func(o *core.Observed) {
 			for r := range 10 {
 				o.Configs = append(o.Configs, revision.Config{Revision: r - 5})
@@ -236,7 +247,7 @@ func TestConditions(t *testing.T) {
 		"invalid": {func(o *core.Observed) { o.Wanted = core.Wanted{Invalid: "spec.x: wrong"} }, core.ConditionConfig, core.ReasonInvalid, "spec.x: wrong: what was in force stays in force"},
 		"stage":   {func(o *core.Observed) { node(o, "cp-2", func(n *core.Node) { n.Up = false }) }, core.ConditionProgressing, core.StageRollingOut, "revision 10 of the encryption configuration is not loaded by cp-2"},
 		"a plugin ends": {func(o *core.Observed) {
-			node(o, "cp-2", func(n *core.Node) { n.Plugins[7], n.Reporter = config.Plugin{}, []uint64{1, 7} })
+			node(o, "cp-2", func(n *core.Node) { n.Plugins[7] = config.Plugin{} })
 		}, core.ConditionProgressing, core.StagePlugins, "plugin 7 ends on cp-2"},
 		"missing": {func(o *core.Observed) { o.Wanted.Missing = []string{"Secret/x"} }, core.ConditionCredentials, core.ReasonMissing, "no plugin is started without Secret/x"},
 		"preflight": {func(o *core.Observed) {
@@ -275,21 +286,6 @@ func TestAgain(t *testing.T) {
 	o.Keys[0].KEK, o.Keys[0].Converged = "", revision.Convergence{KEK: "kek-1", Since: now.Add(-core.DefaultOptions().Settle + time.Second)}
 	if got := core.Decide(o, core.DefaultOptions(), now).Again; got != time.Second {
 		t.Errorf("%v, expected the rest of the time to settle", got)
-	}
-}
-
-// TestAway: on a node that is away nothing is done, and nothing goes on without it.
-func TestAway(t *testing.T) {
-	o := atRest(t)
-	o.Keys = append(o.Keys, revision.Key{ID: 2, Type: config.AESCBC})
-	o.Configs = append(o.Configs, revision.Config{Revision: 11, Keys: []uint64{1, 2}})
-	node(&o, "cp-2", func(n *core.Node) { n.Up, n.Plugins, n.Reporter = false, nil, nil })
-	if got := plan(core.Decide(o, core.DefaultOptions(), now)); !strings.Contains(got, "cp-2") {
-		t.Errorf("down: %q", got)
-	}
-	node(&o, "cp-2", func(n *core.Node) { n.Unavailable = true })
-	if got := plan(core.Decide(o, core.DefaultOptions(), now)); got != "RollOut 11 on cp-1" {
-		t.Errorf("away: %q", got)
 	}
 }
 

@@ -39,10 +39,30 @@ type Observed struct {
 	// Credentials are what there is for plugins to log in: hashes of the content (config.ContentHash) by reference.
 	Credentials map[config.Reference]string
 
+	// Desired is what is desired of the API server's pods.
+	Desired Content
 	// Nodes are those that are expected to have a pod of the API server, whether they have one or not.
 	Nodes map[string]Node
 	// Migration is the one that was begun last.
 	Migration Migration
+}
+
+// Content is what the pods of an API server have, or are to have. The zero value is clear text without plugins.
+type Content struct {
+	// Revision of the encryption configuration; 0: clear text.
+	Revision int
+	// Plugins, that of the newest key first. The reporter has their sockets; without any there is no reporter.
+	Plugins []revision.Plugin
+}
+
+// Of is the plugin of a key.
+func (c Content) Of(keyID uint64) (of config.Plugin, there bool) {
+	return revision.PluginConfig{Plugins: c.Plugins}.Of(keyID)
+}
+
+// Equal reports whether two contents are the same.
+func (c Content) Equal(other Content) bool {
+	return c.Revision == other.Revision && slices.Equal(c.Plugins, other.Plugins)
 }
 
 // Wanted is what the administrator asks for. Its plugin has the content of its credentials.
@@ -79,10 +99,15 @@ type Node struct {
 	Plugins map[uint64]config.Plugin
 	// Waiting are plugins that were started and cannot run, by keyID. The kubelet tries again.
 	Waiting map[uint64]Waiting
-	// Reporter has the plugins whose sockets the reporter was given, in order; empty: there is no reporter.
-	Reporter []uint64
 	// Report is what the reporter said last, by keyID.
 	Report map[uint64]Entry
+}
+
+// all are the keys of its plugins, in order. One may run and wait for its start with other settings.
+func (n Node) all() []uint64 {
+	ids := slices.AppendSeq(slices.Collect(maps.Keys(n.Plugins)), maps.Keys(n.Waiting))
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // Waiting is a plugin whose container does not run.

@@ -36,29 +36,9 @@ type (
 	}
 )
 
-// Actions on nodes.
-type (
-	// StartPlugins makes plugins run with their configuration, and leaves the others alone.
-	StartPlugins struct {
-		Node    string
-		Plugins []revision.Plugin
-	}
-	// StopPlugins ends plugins and removes their sockets.
-	StopPlugins struct {
-		Node    string
-		Plugins []uint64
-	}
-	// Report gives the reporter these sockets, the write key's first, and none but these; without any there is no reporter.
-	Report struct {
-		Node    string
-		Plugins []uint64
-	}
-	// RollOut has an API server load a revision of the encryption configuration.
-	RollOut struct {
-		Node     string
-		Revision int
-	}
-)
+// Desire changes what is desired of the API server's pods. An installer brings one pod after another there: plugins before the API server, the API server
+// before the reporter, and in the opposite order what goes.
+type Desire struct{ Content }
 
 // Actions that take a while, and whose result is observed later.
 type (
@@ -73,10 +53,7 @@ func (UpdateKey) action()          {}
 func (CreateConfig) action()       {}
 func (CreatePluginConfig) action() {}
 func (Prune) action()              {}
-func (StartPlugins) action()       {}
-func (StopPlugins) action()        {}
-func (Report) action()             {}
-func (RollOut) action()            {}
+func (Desire) action()             {}
 func (RunPreflight) action()       {}
 func (Migrate) action()            {}
 
@@ -87,6 +64,15 @@ type Condition struct {
 }
 
 func (p *Plan) do(a Action) { p.Actions = append(p.Actions, a) }
+
+// say adds a condition; the message is for a status that is true.
+func (p *Plan) say(kind string, status bool, yes, no, message string) {
+	c := Condition{Type: kind, Status: status, Reason: no}
+	if status {
+		c.Reason, c.Message = yes, message
+	}
+	p.Conditions = append(p.Conditions, c)
+}
 
 // wake asks for another look after d, or earlier.
 func (p *Plan) wake(d time.Duration) {

@@ -74,7 +74,9 @@ func (d *decision) migrate(stage string) {
 	case !ok:
 		d.detail = "the nodes do not all freshly report the same kekID"
 	case kek != d.top.Converged.KEK:
-		d.converge(kek)
+		k := d.top
+		k.Converged = revision.Convergence{KEK: kek, Since: d.now.UTC()}
+		d.plan.do(UpdateKey{k})
 	case d.settled():
 		d.rewrite(stage, Attempt{Key: d.top.ID, KEK: kek, Since: d.top.Converged.Since})
 	default:
@@ -91,12 +93,5 @@ func (d *decision) rewrite(stage string, a Attempt) {
 	}
 	k := d.top
 	k.Migrated, k.KEK, k.Converged = true, a.KEK, revision.Convergence{}
-	d.plan.do(UpdateKey{k})
-}
-
-// converge notes since when all nodes agree.
-func (d *decision) converge(kek string) {
-	k := d.top
-	k.Converged = revision.Convergence{KEK: kek, Since: d.now.UTC()}
 	d.plan.do(UpdateKey{k})
 }

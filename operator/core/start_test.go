@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +29,7 @@ func loggedIn(t *testing.T, has, there string) core.Observed {
 	runs := p.WithContent(map[config.Reference]string{approle: has})
 	o.Credentials = map[config.Reference]string{approle: there}
 	o.Wanted, o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = wants(config.KMS, p.WithContent(o.Credentials)), p, runs
+	o.Desired.Plugins = slices.Clone(o.PluginConfigs[0].Plugins)
 	for name := range o.Nodes {
 		node(&o, name, func(n *core.Node) { n.Plugins = map[uint64]config.Plugin{1: runs} })
 	}
@@ -71,41 +71,31 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestOneAfterAnother: a plugin that runs is started anew on one node at a time, and on none while it cannot start on another.
-func TestOneAfterAnother(t *testing.T) {
-	started := func(o core.Observed) (nodes string) {
-		for _, a := range core.Decide(o, core.DefaultOptions(), now).Actions {
-			if s, is := a.(core.StartPlugins); is {
-				nodes += s.Node + " "
-			}
-		}
-		return strings.TrimSpace(nodes)
+// TestOtherSettings: what is desired of a plugin that runs changes at once, also while it cannot start with settings from before, and it is not at rest until
+// it runs so everywhere.
+func TestOtherSettings(t *testing.T) {
+	newer := plugin(t, "a", "newer")
+	with := func(o core.Observed, p config.Plugin) core.Observed {
+		o.Wanted, o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = wants(config.KMS, p), p, p
+		return o
 	}
-	o, newer := atRest(t), plugin(t, "a", "newer")
-	o.Wanted, o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = wants(config.KMS, newer), newer, newer
-	if got := started(o); got != "cp-1" {
-		t.Errorf("at first on %q", got)
+	o := with(atRest(t), newer)
+	if got := core.Decide(o, core.DefaultOptions(), now); plan(got) != "Desire 10 kms-1" || got.Actions[0].(core.Desire).Plugins[0].Config != newer {
+		t.Errorf("%+v", got.Actions)
 	}
+	o.Desired.Plugins = slices.Clone(o.PluginConfigs[0].Plugins)
 	node(&o, "cp-1", func(n *core.Node) { n.Plugins = map[uint64]config.Plugin{1: newer} })
-	if got := started(o); got != "cp-2" {
-		t.Errorf("then on %q", got)
+	if got := core.Decide(o, core.DefaultOptions(), now); plan(got) != "" || !progresses(got) {
+		t.Errorf("before it runs on the last one: %+v", got)
 	}
-	if p := core.Decide(o, core.DefaultOptions(), now); !progresses(p) {
-		t.Errorf("it is done before the last one: %v", p.Conditions)
-	}
-	o = atRest(t)
-	o.Wanted, o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = wants(config.KMS, newer), newer, newer
-	node(&o, "cp-1", func(n *core.Node) {
+	node(&o, "cp-2", func(n *core.Node) {
 		n.Waiting = map[uint64]core.Waiting{1: {Config: newer, Reason: "ImagePullBackOff: not found"}}
 	})
-	if got := started(o); got != "" {
-		t.Errorf("while it cannot start, on %q", got)
+	if got := plan(core.Decide(o, core.DefaultOptions(), now)); got != "" {
+		t.Errorf("while it cannot start: %s", got)
 	}
-	// With other settings than those that cannot start it is tried again.
-	o.Wanted.KMS = plugin(t, "a", "newest")
-	o.Keys[0].Plugin, o.PluginConfigs[0].Plugins[0].Config = o.Wanted.KMS, o.Wanted.KMS
-	if got := started(o); got != "cp-1" {
-		t.Errorf("with another image on %q", got)
+	if got := plan(core.Decide(with(o, plugin(t, "a", "newest")), core.DefaultOptions(), now)); got != "Desire 10 kms-1" {
+		t.Errorf("with another image: %s", got)
 	}
 }
 
@@ -119,6 +109,7 @@ func TestCannotStart(t *testing.T) {
 	o.Wanted = wants(config.KMS, p)
 	o.Keys = append(o.Keys, revision.Key{ID: 2, Type: config.KMS, Plugin: p})
 	o.PluginConfigs[0].Plugins = append(o.PluginConfigs[0].Plugins, revision.Plugin{KeyID: 2, Config: p})
+	o.Desired.Plugins = append([]revision.Plugin{{KeyID: 2, Config: p}}, o.Desired.Plugins...)
 	for name := range o.Nodes {
 		node(&o, name, func(n *core.Node) {
 			n.Waiting = map[uint64]core.Waiting{2: {Config: p, Reason: "CrashLoopBackOff: exec format error"}}
@@ -144,15 +135,5 @@ func TestCannotStart(t *testing.T) {
 	o.Preflight = core.Preflight{Hash: o.Wanted.Hash(), OK: true, At: now}
 	if acts := core.Decide(o, core.DefaultOptions(), now).Actions; len(acts) != 1 || acts[0].(core.UpdateKey).Key.Plugin != o.Wanted.KMS {
 		t.Errorf("with another image that serves it does %+v", acts)
-	}
-	// One that nobody needs any more is ended, though it never ran, and once though it waits and runs.
-	o = atRest(t)
-	node(&o, "cp-2", func(n *core.Node) {
-		n.Plugins[7] = p
-		n.Waiting = map[uint64]core.Waiting{7: {Config: p}, 8: {Config: p}}
-	})
-	acts := core.Decide(o, core.DefaultOptions(), now).Actions
-	if len(acts) != 1 || !slices.Equal(acts[0].(core.StopPlugins).Plugins, []uint64{7, 8}) {
-		t.Errorf("%+v", acts)
 	}
 }

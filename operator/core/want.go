@@ -22,8 +22,8 @@ func (d *decision) want() bool {
 	if w.Type == config.KMS && !d.preflight() {
 		return false
 	}
-	if other && !d.calm() {
-		return false
+	if other && d.top.Type == config.KMS && !d.usable() {
+		return false // what cannot be read cannot be migrated
 	}
 	if !other {
 		k := d.top
@@ -102,9 +102,6 @@ func (d *decision) recheck() {
 		d.preflight()
 	}
 }
-
-// calm says whether it is a time for a new key: with the plugins of the present one all healthy. What cannot be read cannot be migrated.
-func (d *decision) calm() bool { return d.top.Type != config.KMS || d.usable() }
 
 func describe(w config.Wanted) string {
 	if w.Type != config.KMS {

@@ -134,7 +134,7 @@ func TestWhatIsNotSeen(t *testing.T) {
 	if _, err := clerk().Requests(s, core.UpdateKey{Key: revision.Key{ID: 1, Type: config.Identity}}, now); !Behind(err) {
 		t.Errorf("a key that is not there: %v", err)
 	}
-	if _, err := clerk().Requests(s, core.RollOut{}, now); err == nil {
+	if _, err := clerk().Requests(s, core.Desire{}, now); err == nil {
 		t.Error("an action that writes nothing has no requests")
 	}
 	edited := requests(t, s, core.CreateKey{Key: revision.Key{ID: 1, Type: config.AESGCM}})[0].Secret

@@ -2,8 +2,6 @@ package model_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -15,7 +13,7 @@ type executor struct{ w *world }
 // decide has the operator look and plan.
 func (x *executor) decide() {
 	o := x.w.observe()
-	x.w.snapshot, x.w.looked, x.w.versions, x.w.met = &o, x.w.now, map[uint64]int{}, maps.Clone(x.w.nodes)
+	x.w.snapshot, x.w.looked, x.w.versions = &o, x.w.now, map[uint64]int{}
 	for id, k := range x.w.keys {
 		x.w.versions[id] = k.version
 	}
@@ -94,26 +92,8 @@ func (x *executor) prune(a core.Prune) {
 // act carries out what happens outside of the API server.
 func (x *executor) act(a core.Action) {
 	switch a := a.(type) {
-	case core.StartPlugins:
-		x.on(a.Node, func(n *node) {
-			for _, p := range a.Plugins {
-				x.w.install(n, p)
-			}
-		})
-	case core.StopPlugins:
-		x.on(a.Node, func(n *node) {
-			for _, id := range a.Plugins {
-				delete(n.plugins, id)
-			}
-		})
-	case core.Report:
-		x.on(a.Node, func(n *node) { n.reporter = slices.Clone(a.Plugins) })
-	case core.RollOut:
-		x.on(a.Node, func(n *node) {
-			if _, there := x.w.configs[a.Revision]; there {
-				n.disk = a.Revision
-			}
-		})
+	case core.Desire:
+		x.w.desired = a.Content
 	case core.RunPreflight:
 		x.w.preflight = &a.Plugin
 	case core.Migrate:
@@ -123,14 +103,46 @@ func (x *executor) act(a core.Action) {
 	}
 }
 
-// on does something on a node. What was planned for another one that had its name is given up, and with it the rest of the plan.
-func (x *executor) on(name string, do func(*node)) {
-	n := x.w.nodes[name]
-	switch {
-	case n != x.w.met[name]:
-		x.w.note("%s is another node: the operator looks again", name)
-		x.w.plan = nil
-	case n != nil && !n.unavailable:
-		do(n)
+// install brings a node's pod further towards what is desired, as an installer does: plugins, then the API server, and when that has loaded its file the
+// reporter and what goes.
+func (x *executor) install(n *node) (busy bool) {
+	if n.unavailable {
+		return false
 	}
+	c := x.w.desired
+	for _, p := range c.Plugins {
+		if has := n.plugins[p.KeyID]; has == nil || has.config != p.Config {
+			x.w.start(n, p)
+			busy = true
+		}
+	}
+	if _, there := x.w.configs[c.Revision]; there && n.disk != c.Revision {
+		n.disk, busy = c.Revision, true
+	}
+	if !n.up || n.loaded != n.disk {
+		return busy
+	}
+	if !x.w.subject.reportersEndLast || !n.lacks(c) {
+		n.reporter = nil
+		for _, p := range c.Plugins {
+			n.reporter = append(n.reporter, p.KeyID)
+		}
+	}
+	for id := range n.plugins {
+		if _, stays := c.Of(id); !stays {
+			delete(n.plugins, id)
+			busy = true
+		}
+	}
+	return busy
+}
+
+// lacks reports whether a node has a plugin that a content has not.
+func (n *node) lacks(c core.Content) bool {
+	for id := range n.plugins {
+		if _, stays := c.Of(id); !stays {
+			return true
+		}
+	}
+	return false
 }

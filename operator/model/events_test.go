@@ -21,6 +21,7 @@ func events() []event {
 		{30, func(w *world) { w.executor.carry() }}, {12, func(w *world) { w.executor.decide() }}, {12, func(w *world) { w.executor.rewrite() }}, {6, func(w *world) { w.executor.check() }},
 		{10, func(w *world) { w.pass(time.Duration(1+w.choose(12)) * 10 * time.Second) }},
 		{8, func(w *world) { w.reload(w.disturb.anyNode()) }},
+		{30, func(w *world) { w.executor.install(w.disturb.anyNode()) }},
 		{6, func(w *world) { w.disturb.put() }},
 		{3, func(w *world) { w.disturb.calm(1 + w.choose(60)) }},
 		{4, func(w *world) { w.disturb.order() }},
@@ -134,7 +135,8 @@ func (d *disturbances) noted(name string, id uint64) bool {
 		return false
 	}
 	e, there := d.w.snapshot.Nodes[name].Report[id]
-	return there && e.KEK == d.w.kek(p.config, p.sees)
+	own := !e.Checked.Before(d.w.nodes[name].since) // and not its predecessor's
+	return there && own && e.KEK == d.w.kek(p.config, p.sees)
 }
 
 // power takes an API server down or starts it.

@@ -57,13 +57,13 @@ func (w *world) equip(name string, back int) {
 	}
 	n.reporter = nil
 	for _, one := range p.Plugins {
-		w.install(n, one)
+		w.start(n, one)
 		n.reporter = append(n.reporter, one.KeyID)
 	}
 }
 
-// install starts a plugin, or starts it anew.
-func (w *world) install(n *node, p revision.Plugin) {
+// start starts a plugin, or starts it anew.
+func (w *world) start(n *node, p revision.Plugin) {
 	seed := w.remote[keyHash(p.Config)]
 	if old := n.plugins[p.KeyID]; old != nil && keyHash(old.config) == keyHash(p.Config) {
 		seed = old.seed

@@ -103,7 +103,9 @@ func (w *world) round() (busy bool) {
 	}
 	for _, name := range w.names() {
 		n := w.nodes[name]
-		busy = busy || n.up && n.loaded != n.disk
+		installs := w.executor.install(n)
+		w.laws.judge()
+		busy = busy || installs || n.up && n.loaded != n.disk
 		w.reload(n)
 	}
 	for range len(w.pending) * 4 {

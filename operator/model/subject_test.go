@@ -14,6 +14,8 @@ type subject struct {
 	socketName func(keyID uint64) string
 	// skips says whether a migration leaves the i-th of n objects out.
 	skips func(i, n int) bool
+	// reportersEndLast: the installer takes a reporter its sockets after their plugins have ended.
+	reportersEndLast bool
 }
 
 func good() subject {

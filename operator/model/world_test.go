@@ -27,10 +27,10 @@ type world struct {
 	used    map[uint64]bool // keyIDs that were ever given away
 	configs map[int]revision.Config
 	plugins map[int]revision.PluginConfig
+	desired core.Content   // of the pods
 	remote  map[string]int // version of the key, by what chooses it
 
 	nodes   map[string]*node
-	met     map[string]*node // those of the last look
 	joined  int
 	objects map[string]object
 
@@ -177,10 +177,10 @@ func sorted[K cmp.Ordered, V any](all map[K]V) []V {
 }
 
 func (w *world) observe() core.Observed {
-	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration}
+	o := core.Observed{Wanted: w.spec, Preflight: w.result, Nodes: map[string]core.Node{}, Migration: w.migration, Desired: w.desired}
 	o.Keys, o.Configs, o.PluginConfigs = w.allKeys(), sorted(w.configs), sorted(w.plugins)
 	for name, n := range w.nodes {
-		seen := core.Node{Up: n.up, Unavailable: n.unavailable, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Reporter: slices.Clone(n.reporter), Report: maps.Clone(n.report)}
+		seen := core.Node{Up: n.up, Unavailable: n.unavailable, Since: n.since, Loaded: n.loaded, Plugins: map[uint64]config.Plugin{}, Report: maps.Clone(n.report)}
 		for id, p := range n.plugins {
 			if p.alive {
 				seen.Plugins[id] = p.config

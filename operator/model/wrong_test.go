@@ -77,6 +77,15 @@ func modelled() []wrong {
 			},
 		},
 		{
+			name: "teardown-order-reversed", law: "TEARDOWN",
+			what: "plugins ended before the reporters that ask them: each switch ends with alarms about plugins that nobody needs",
+			subject: func() subject {
+				s := good()
+				s.reportersEndLast = true
+				return s
+			},
+		},
+		{
 			name: "any-migration-counts", law: "NEWEST-READS",
 			what: "a flag that a migration is done, without saying which: the one for the key before ends, and the new key is called migrated",
 			subject: deciding(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {

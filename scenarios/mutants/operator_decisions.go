@@ -15,13 +15,14 @@ import (
 func deciders() []Mutant {
 	var all []Mutant
 	for _, w := range decisions.All() {
-		m := Mutant{Name: w.Name + "-simulated", Scenario: w.Scenario, Mistake: w.Mistake, Caught: w.Caught, Virtual: simulating(w.Operator)}
-		if w.Law == "TEARDOWN" { // in a pod that is the installer's
-			m.Virtual = setUp(live.TestHooks{ReportersEndLast: true})
-		}
-		all = append(all, m)
+		all = append(all, Mutant{Name: w.Name + "-simulated", Scenario: w.Scenario, Mistake: w.Mistake, Caught: w.Caught, Virtual: simulating(w.Operator)})
 	}
 	return append(all,
+		Mutant{
+			Name: "teardown-order-reversed-simulated", Scenario: "operator-kms-to-kms", Caught: []string{"SWITCH-ORDER"},
+			Mistake: "plugins ended before the reporters that ask them: each switch ends with alarms about plugins that nobody needs",
+			Virtual: setUp(live.TestHooks{ReportersEndLast: true}),
+		},
 		agreeing("converged-by-the-first-node", heldBack, "the first node's kekID taken for all: the plugin of another still has the old KEK, and what that encrypts is called migrated",
 			func(top uint64, o *core.Observed, _ time.Time) {
 				eachEntryOf(o, top, func(e *core.Entry) { e.KEK = anyKEK(*o, top) })

@@ -62,6 +62,22 @@ func Planning(change func(o core.Observed, p *core.Plan, now time.Time)) func() 
 	})
 }
 
+// Desiring is an operator that desires something else of the pods, whether or not the good one would change what is desired.
+func Desiring(change func(o core.Observed, c *core.Content)) func() Operator {
+	return Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+		c := o.Desired
+		Replace(p, func(d core.Desire) []core.Action {
+			c = d.Content
+			return nil
+		})
+		c.Plugins = slices.Clone(c.Plugins)
+		change(o, &c)
+		if !c.Equal(o.Desired) {
+			p.Actions = append(p.Actions, core.Desire{Content: c})
+		}
+	})
+}
+
 // EachNode changes what is seen of each node.
 func EachNode(o *core.Observed, change func(*core.Node)) {
 	for name, n := range o.Nodes {

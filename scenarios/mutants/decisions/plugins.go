@@ -1,7 +1,7 @@
 package decisions
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,35 +14,13 @@ import (
 func plugins() []Wrong {
 	return []Wrong{
 		{
-			Name: "teardown-order-reversed", Law: "TEARDOWN", Scenario: "operator-kms-to-kms", Caught: []string{"SWITCH-ORDER"},
-			Mistake: "plugins ended before the reporters that ask them: each switch ends with alarms about plugins that nobody needs",
-			Operator: Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
-				plugins := revision.Newest(o.PluginConfigs)
-				Replace(p, func(r core.Report) []core.Action {
-					stop := core.StopPlugins{Node: r.Node}
-					for _, id := range o.Nodes[r.Node].Reporter {
-						if _, runs := o.Nodes[r.Node].Plugins[id]; runs && !plugins.Has(id) {
-							stop.Plugins = append(stop.Plugins, id)
-						}
-					}
-					if len(stop.Plugins) > 0 {
-						return []core.Action{stop}
-					}
-					return []core.Action{r}
-				})
-			}),
-		},
-		{
 			Name: "one-plugin-per-pod", Law: "READABLE", Scenario: "operator-kms-to-kms", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "a pod has one plugin, that of the newest key: while data moves from one KMS to the other nobody can read the old one's",
-			Operator: Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+			Operator: Desiring(func(o core.Observed, c *core.Content) {
 				top, _ := Newest(o)
-				for _, name := range slices.Sorted(maps.Keys(o.Nodes)) {
-					_, runs := o.Nodes[name].Plugins[top.ID]
-					for id := range o.Nodes[name].Plugins {
-						if id != top.ID && runs {
-							p.Actions = append(p.Actions, core.Report{Node: name, Plugins: []uint64{top.ID}}, core.StopPlugins{Node: name, Plugins: []uint64{id}})
-						}
+				for _, n := range o.Nodes {
+					if _, runs := n.Plugins[top.ID]; runs {
+						c.Plugins = slices.DeleteFunc(c.Plugins, func(p revision.Plugin) bool { return p.KeyID != top.ID })
 					}
 				}
 			}),
@@ -50,23 +28,23 @@ func plugins() []Wrong {
 		{
 			Name: "plugins-end-with-the-type", Law: "READABLE", Scenario: "operator-downgrade-after-migrating-away", Caught: []string{"SWITCH-ORDER"},
 			Mistake: "KMS is no longer asked for, so its plugins are taken away: before the data has been decrypted",
-			Operator: Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
-				if o.Wanted.Invalid != "" || o.Wanted.Type == config.KMS {
-					return
-				}
-				Drop[core.StartPlugins](p)
-				Drop[core.Report](p)
-				for _, name := range slices.Sorted(maps.Keys(o.Nodes)) {
-					if ids := slices.Sorted(maps.Keys(o.Nodes[name].Plugins)); len(ids) > 0 {
-						p.Actions = append(p.Actions, core.Report{Node: name}, core.StopPlugins{Node: name, Plugins: ids})
-					}
+			Operator: Desiring(func(o core.Observed, c *core.Content) {
+				if o.Wanted.Invalid == "" && o.Wanted.Type != config.KMS {
+					c.Plugins = nil
 				}
 			}),
 		},
 		{
 			Name: "plugins-never-end", Law: "NOTHING-LEFT", Scenario: "operator-downgrade-after-migrating-away", Caught: []string{"steps[4].expect"},
-			Mistake:  "plugins are started and never stopped: each KMS that was ever used still has its credentials on every node",
-			Operator: Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { Drop[core.StopPlugins](p) }),
+			Mistake: "plugins are started and never stopped: each KMS that was ever used still has its credentials on every node",
+			Operator: Desiring(func(o core.Observed, c *core.Content) {
+				for _, p := range o.Desired.Plugins {
+					if _, stays := c.Of(p.KeyID); !stays {
+						c.Plugins = append(c.Plugins, p)
+					}
+				}
+				slices.SortFunc(c.Plugins, func(a, b revision.Plugin) int { return cmp.Compare(b.KeyID, a.KeyID) })
+			}),
 		},
 		{
 			Name: "missing-credentials-block", Law: "CONVERGES", Scenario: "operator-credentials-missing", Caught: []string{"steps[11].expect"},
