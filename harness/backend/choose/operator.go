@@ -7,7 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -30,7 +30,7 @@ func (f *Fit) ofOperator() {
 	if len(s.Topology.Aggregated()) > 0 {
 		f.lacks("the operator under test is that of kube-apiserver, and the scenario has operators of aggregated API servers")
 	}
-	if operated.NamesMissing(s) {
+	if operand.NamesMissing(s) {
 		f.lacks("operator under test: a missing image: the harness starts its plugins from programs, whatever image it names")
 	}
 	for _, a := range s.Actions() {

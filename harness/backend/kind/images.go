@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -154,7 +154,7 @@ func argsOr(given, own string) string {
 
 // provide makes an image that an operator chose for its plugins this project's plugin, on a node where it is not missing.
 func (a archives) provide(ctx context.Context, c container, node, image string) error {
-	if operated.CannotStart(node, image) != "" {
+	if operand.CannotStart(node, image) != "" {
 		return nil
 	}
 	if _, err := c.ctr(ctx, "images", "tag", "--force", containers.Registry+a.images.plugin, image); err != nil {

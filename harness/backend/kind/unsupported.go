@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -66,7 +66,7 @@ func resetsForAMoment(s *scenario.Scenario) bool {
 // lackingImages says why no image of plugins can be missing.
 func (b *Backend) lackingImages(s *scenario.Scenario) []string {
 	switch {
-	case !operated.NamesMissing(s):
+	case !operand.NamesMissing(s):
 	case s.Topology.ControlPlanes == 1:
 		return []string{"a missing image on one node: its API server waits for the plugin, so nothing can ask for another image"}
 	case len(s.Topology.Aggregated()) > 0:

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/exchange"
@@ -20,18 +20,18 @@ import (
 // Where an administrator keeps what plugins need to log in, and the one that every scenario finds there.
 const (
 	credentialNamespace = exchange.Credentials
-	credentialSecret    = operated.CredentialSecret
+	credentialSecret    = operand.CredentialSecret
 )
 
 // configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
-	wanted, err := operated.Desired(a)
+	wanted, err := operand.Desired(a)
 	if err != nil {
 		return err
 	}
 	err = fs.e.operated.eachOperated(func(f *Environment) error {
-		f.pods.delay(operated.Lags(a.Lag, f.Nodes()))
+		f.pods.delay(operand.Lags(a.Lag, f.Nodes()))
 		return f.data.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
 	})
 	if err != nil {
@@ -80,6 +80,6 @@ func (c *Client) prepareOperator(ctx context.Context) error {
 
 // credentialObject is the Secret of the plugins with a content, by number.
 func credentialObject(content int) *unstructured.Unstructured {
-	data := object{"role-id": base64.StdEncoding.EncodeToString([]byte("role")), "secret-id": base64.StdEncoding.EncodeToString(operated.CredentialContent(content))}
+	data := object{"role-id": base64.StdEncoding.EncodeToString([]byte("role")), "secret-id": base64.StdEncoding.EncodeToString(operand.CredentialContent(content))}
 	return newObject("v1", "Secret", credentialSecret, object{"data": data})
 }

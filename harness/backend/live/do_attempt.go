@@ -28,7 +28,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -93,7 +93,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 		if verb == "apply-entry" {
 			return st.applyAs(as, st.entryElsewhere(op, as))
 		}
-		return st.applyAs(as, operated.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
+		return st.applyAs(as, operand.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":
 		return st.applyAs(as, conditionOf(a, contract.ConditionDegraded))
 	}

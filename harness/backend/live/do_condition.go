@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -61,14 +61,14 @@ func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 		return err
 	}
 	if a.Node != "" {
-		return st.applyStatus(ctx, operated.Elsewhere, st.entryElsewhere(op, a.Node))
+		return st.applyStatus(ctx, operand.Elsewhere, st.entryElsewhere(op, a.Node))
 	}
-	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
+	return st.applyStatus(ctx, operand.Elsewhere, operand.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
 }
 
 func (st *statuses) entryElsewhere(op core.Operator, node string) object {
 	typed := st.e.scenario.Contract == scenario.ContractHealthReports
-	return operated.EntryElsewhere(op.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
+	return operand.EntryElsewhere(op.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -16,7 +15,7 @@ import (
 
 // rollback replaces pods by those of another revision, one after another. None is made if one must not be.
 func (op *operatedParts) rollback(ctx context.Context, a *scenario.Rollback) error {
-	return operated.RollbackOutcome(a, op.rollBack(ctx, a))
+	return operand.RollbackOutcome(a, op.rollBack(ctx, a))
 }
 
 // podRollback is a pod that is to be replaced.
@@ -42,8 +41,8 @@ func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) err
 	var all []podRollback
 	for _, n := range nodes {
 		r, err := op.rollbackOf(n, a.To, existing, stored)
-		if refusal := new(operated.Refusal); errors.As(err, &refusal) {
-			op.e.record(operated.Refused(op.e.apiServer, n.Name, err))
+		if refusal := new(operand.Refusal); errors.As(err, &refusal) {
+			op.e.record(operand.Refused(op.e.apiServer, n.Name, err))
 		}
 		if err != nil {
 			return err
@@ -82,7 +81,7 @@ func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, 
 
 // rollbackOf is what the pod of a node is rolled back to. A pod that could not read what is stored must not be.
 func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginning, stored []history.Under) (podRollback, error) {
-	r := operated.Rollback{Pods: n.Name, To: to}
+	r := operand.Rollback{Pods: n.Name, To: to}
 	if !n.Server.Status().Running() {
 		return podRollback{}, fmt.Errorf("%s: its API server does not run: start it first", r)
 	}
@@ -91,12 +90,12 @@ func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginni
 		return podRollback{}, err
 	}
 	gets := existing[number]
-	read, err := operated.ReadRollOut(gets.File)
+	read, err := operand.ReadRollOut(gets.File)
 	if err != nil {
 		return podRollback{}, fmt.Errorf("%s: %w", r, err)
 	}
-	if unread := operated.Unread(read.Providers.Names(), stored); unread != "" {
-		return podRollback{}, &operated.Refusal{Rollback: r, Why: unread}
+	if unread := operand.Unread(read.Providers.Names(), stored); unread != "" {
+		return podRollback{}, &operand.Refusal{Rollback: r, Why: unread}
 	}
 	return podRollback{n, number, gets}, nil
 }
@@ -145,7 +144,7 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 		return err
 	}
 	p.askLoaded(ctx, n)
-	p.e.record(operated.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
+	p.e.record(operand.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
 	return p.report(ctx, n, r.gets.KeyIDs())
 }
 

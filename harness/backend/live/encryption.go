@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -151,7 +151,7 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		file, err := operated.WritingClearText(text)
+		file, err := operand.WritingClearText(text)
 		if err != nil {
 			return err
 		}

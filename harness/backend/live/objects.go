@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
 // object is a JSON object.
@@ -63,7 +62,7 @@ func (c *Client) RemoveNodeObject(ctx context.Context, name string) error {
 
 // configureEncryption sets the type in the cluster's APIServer configuration.
 func (c *Client) configureEncryption(ctx context.Context, kind string) error {
-	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, operated.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, operand.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 	if err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}

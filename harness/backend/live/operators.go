@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
@@ -257,6 +256,13 @@ func (c *Client) removeIn(ctx context.Context, r schema.GroupVersionResource, na
 	return nil
 }
 
+const (
+	// switchLoadEvery is how often the load of an operator's switch writes: it lasts longer than that of a direct one.
+	switchLoadEvery = 250 * time.Millisecond
+	// readinessEvery is the period of the readiness probe in kube-apiserver's static pod.
+	readinessEvery = 5 * time.Second
+)
+
 // switchLoad writes objects while an operator switches.
 type switchLoad struct {
 	e    *Environment
@@ -287,7 +293,7 @@ func (l *switchLoad) writeWhile(ctx context.Context) {
 	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
 	l.e.data.setBusy(mine)
 	defer l.e.data.rested(mine)
-	ticker := time.NewTicker(operated.LoadEvery)
+	ticker := time.NewTicker(switchLoadEvery)
 	defer ticker.Stop()
 	for i := 0; ctx.Err() == nil; i++ {
 		select {
@@ -303,7 +309,7 @@ func (l *switchLoad) writeWhile(ctx context.Context) {
 
 // askReadiness is the kubelet's readiness probe: without it an API server asks its plugins once a minute, and nowhere is it without.
 func (l *switchLoad) askReadiness() {
-	ticker := time.NewTicker(operated.ReadinessEvery)
+	ticker := time.NewTicker(readinessEvery)
 	defer ticker.Stop()
 	for {
 		select {

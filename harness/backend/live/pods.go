@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -35,8 +34,8 @@ type pods struct {
 	lags    map[string]time.Duration // of what is rolled out, by node
 	release string                   // of which the operator is started; empty: the newer
 
-	logIns operated.LogIns // of the plugins
-	writes int             // of their credential
+	logIns operand.LogIns // of the plugins
+	writes int            // of their credential
 
 	load *switchLoad
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -115,7 +114,7 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
 func (p *pods) introduce(ctx context.Context, node, called string, c config.Plugin) error {
-	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(c))
+	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operand.RemoteKey(c))
 	p.mu.Lock()
 	refused, news := p.logIns.Start(node + "/" + called)
 	p.mu.Unlock()
@@ -132,7 +131,7 @@ func (p *pods) introduce(ctx context.Context, node, called string, c config.Plug
 func (p *pods) waits(node string, g revision.Plugin) (why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	pod, why := p.of(node), operated.CannotStart(node, g.Config.Image)
+	pod, why := p.of(node), operand.CannotStart(node, g.Config.Image)
 	if delete(pod.waiting, g.KeyID); why != "" {
 		pod.waiting[g.KeyID] = why
 	}
@@ -203,7 +202,7 @@ func (p *pods) late(name string, r operand.Revision) bool {
 // send writes the file of an API server, unless it has it.
 func (p *pods) send(n *Node, r operand.Revision) error {
 	name, number := n.Name, p.counted(r)
-	read, err := operated.ReadRollOut(r.File)
+	read, err := operand.ReadRollOut(r.File)
 	if err != nil {
 		return fmt.Errorf("roll out revision %d: %w", r.Number, err)
 	}

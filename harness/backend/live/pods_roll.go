@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -88,7 +87,7 @@ func (p *pods) replace(ctx context.Context, n *Node, r operand.Revision) error {
 func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
 	ctx = context.WithoutCancel(ctx)
 	next := PodRevision{Number: r.Number, Images: map[string]string{}, Change: func(context.Context) error { return p.changeFiles(n, r) }, Ready: p.e.changes.recordReady}
-	named := operated.NamedImages(p.e.scenario)
+	named := operand.NamedImages(p.e.scenario)
 	for _, id := range slices.Sorted(slices.Values(r.KeyIDs())) {
 		called := revision.SocketName(id)
 		g, _ := r.Of(id)

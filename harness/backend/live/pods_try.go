@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
@@ -11,7 +12,7 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -19,12 +20,15 @@ import (
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
-// Check implements operand.Pods. It takes operated.Check at most.
+// checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine.
+const checkTimeout = 8 * time.Second
+
+// Check implements operand.Pods. It takes checkTimeout at most.
 func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
-	if why := operated.CannotStart("", c.Image); why != "" {
+	if why := operand.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Message: why}
 	}
-	ctx, cancel := context.WithTimeout(ctx, operated.Check)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	client, end, err := p.try(ctx, c)
 	if err != nil {
@@ -32,7 +36,7 @@ func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
 	}
 	defer end()
 	return preflight.Check(ctx, client, "", preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
-		Pause: exchange.Pause, Call: exchange.CheckCall(operated.Check)})
+		Pause: exchange.Pause, Call: exchange.CheckCall(checkTimeout)})
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -135,7 +135,7 @@ func parseStored(value []byte) (stored, error) {
 	if err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
-	provider, ok := operated.KMSProvider(string(name))
+	provider, ok := operand.KMSProvider(string(name))
 	if !ok {
 		return stored{}, fmt.Errorf("the storage prefix names the provider %q: expected kms-KEYID or KEYID_RESOURCE", name)
 	}

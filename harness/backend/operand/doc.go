@@ -5,5 +5,8 @@
 //   - Migrator writes the objects anew that a StorageVersionMigration names.
 //   - Preflight runs the check of a pre-flight pod and writes its result into the pod's conditions.
 //
+// It also has, as functions without a client, what scenarios do to this cluster: configurations that an administrator writes, rollbacks, log-ins of plugins,
+// images that do not exist, and writes of other clients to the operator's CR.
+//
 // What a node's pod is made of is the backend's: see Pods. Objects have the names and shapes of OpenShift's (library-go, pkg/operator/encryption).
 package operand

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/internal/turn"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -29,7 +28,7 @@ type Installer struct {
 	turn turn.Turn // of a step, or of a rollback
 	read struct {  // of what is wanted
 		version string
-		is      operated.RollOut
+		is      RollOut
 	}
 	mu        sync.Mutex
 	installed map[string]int
@@ -139,7 +138,7 @@ func (i *Installer) step(ctx context.Context) error {
 }
 
 // readDesired reads what is wanted, and notes it. It is nil before there is anything.
-func (i *Installer) readDesired(ctx context.Context) (*operated.RollOut, error) {
+func (i *Installer) readDesired(ctx context.Context) (*RollOut, error) {
 	s := secret(i.sources.secrets, revision.Namespace, i.DesiredName())
 	if s == nil {
 		return nil, nil
@@ -219,7 +218,7 @@ func (i *Installer) readKeys() (all []Key, err error) {
 
 // reportClaim reports a claim that is news: before a revision is installed that lacks a key because of it. What a migrator did is no claim: an operator may
 // know that it does not count.
-func (i *Installer) reportClaim(ctx context.Context, desired *operated.RollOut, keys []Key) error {
+func (i *Installer) reportClaim(ctx context.Context, desired *RollOut, keys []Key) error {
 	var said claim
 	if newest := Newest(keys); newest.ID != 0 && desired != nil && newest.migrated(desired.Resources) {
 		said = claim{newest.ID, newest.MigratedKEK}
@@ -259,7 +258,7 @@ func (i *Installer) show(ctx context.Context) error {
 }
 
 // observe passes on what the objects say.
-func (i *Installer) observe(nodes map[string]Node, desired *operated.RollOut, keys []Key) {
+func (i *Installer) observe(nodes map[string]Node, desired *RollOut, keys []Key) {
 	newest := i.Current()
 	o := Observed{Keys: keys, Desired: desired, Revision: newest.Number, Converged: true}
 	for _, one := range i.sources.revisions.List() {

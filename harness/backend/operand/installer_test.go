@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -284,12 +283,12 @@ func TestClaims(t *testing.T) {
 	key := func(id uint64, kek string, migrated ...schema.GroupResource) Key {
 		return Key{ID: id, MigratedKEK: kek, Migrated: migrated}
 	}
-	both := &operated.RollOut{Resources: []string{"configmaps", "secrets"}}
+	both := &RollOut{Resources: []string{"configmaps", "secrets"}}
 	pods := &claimedPods{}
 	i := installerOf(forTest(pods))
 	for n, c := range []struct {
 		keys    []Key
-		desired *operated.RollOut
+		desired *RollOut
 		claims  int // in all
 	}{
 		{nil, both, 0},

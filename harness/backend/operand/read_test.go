@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator/config"
 )
 
@@ -44,8 +43,8 @@ func TestStage(t *testing.T) {
 	keys := func(newest ...schema.GroupResource) []operand.Key {
 		return []operand.Key{{ID: 1, Migrated: secrets}, {ID: 2, Migrated: newest}}
 	}
-	file := func(providers string) *operated.RollOut {
-		r, err := operated.ReadRollOut([]byte("resources: [{resources: [secrets], providers: [" + providers + "]}]"))
+	file := func(providers string) *operand.RollOut {
+		r, err := operand.ReadRollOut([]byte("resources: [{resources: [secrets], providers: [" + providers + "]}]"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -83,11 +82,11 @@ func (m *made) forget(string)      {}
 
 // readRevision reads the Secret of a configuration. The plugins of the keys in its file come first, the one that writes before the others: that is the order in
 // which a reporter has them.
-func readRevision(s *corev1.Secret) (c operator.Configuration, read operated.RollOut, err error) {
+func readRevision(s *corev1.Secret) (c operator.Configuration, read RollOut, err error) {
 	if c, err = operator.ReadConfiguration(s); err != nil {
 		return c, read, err
 	}
-	if read, err = operated.ReadRollOut(c.File); err != nil {
+	if read, err = ReadRollOut(c.File); err != nil {
 		return c, read, fmt.Errorf("secret %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	rank := func(p revision.Plugin) int {

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -20,7 +19,7 @@ import (
 type Observed struct {
 	Keys []Key
 	// Desired is the configuration that the operator wants; nil before there is one.
-	Desired *operated.RollOut
+	Desired *RollOut
 	// Revision is the newest one that there is, Revisions are all. Converged reports whether every node serves with the newest, and that has what is wanted.
 	Revision  int
 	Revisions []int

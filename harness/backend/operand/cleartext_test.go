@@ -1,10 +1,10 @@
-package operated_test
+package operand_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -22,16 +22,16 @@ func TestWritingClearText(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		if text, err = operated.WritingClearText(text); err != nil {
+		if text, err = operand.WritingClearText(text); err != nil {
 			t.Fatalf("%d: %v", i, err)
 		}
-		read, err := operated.ReadRollOut(text)
+		read, err := operand.ReadRollOut(text)
 		if err != nil || read.Providers.String() != "identity, kms-2, aescbc-1" || len(read.Keys) != 1 || string(read.Keys[0]) != string(material) {
 			t.Fatalf("%d: %s, %v", i, read.Providers, err)
 		}
 	}
 	for _, bad := range []string{"", "[", "resources: []", "resources: [{providers: [{aescbc: {}}]}]", "resources: [1]"} {
-		if _, err := operated.WritingClearText([]byte(bad)); err == nil {
+		if _, err := operand.WritingClearText([]byte(bad)); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}
 	}

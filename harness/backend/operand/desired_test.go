@@ -1,11 +1,11 @@
-package operated_test
+package operand_test
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -32,7 +32,7 @@ func TestReadRollOut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, err := operated.ReadRollOut(text)
+		read, err := operand.ReadRollOut(text)
 		providers, secret := read.Providers.Names(), read.Keys
 		if got := strings.Join(providers, " "); err != nil || got != test.want {
 			t.Errorf("%q, %v, want %q", got, err, test.want)
@@ -43,7 +43,7 @@ func TestReadRollOut(t *testing.T) {
 	}
 	for _, text := range []string{"", "resources: []", "resources: 7", "{", "resources: [{providers: [{kms: {name: kms-1, endpoint: here}}]}]", "resources: [{providers: [{kms: {name: one, endpoint: here}}]}]",
 		"resources: [{providers: [{kms: {name: kms-1, endpoint: 'unix:///d/kms-2.sock'}}]}]"} {
-		if _, err := operated.ReadRollOut([]byte(text)); err == nil {
+		if _, err := operand.ReadRollOut([]byte(text)); err == nil {
 			t.Errorf("%q: accepted", text)
 		}
 	}
@@ -62,7 +62,7 @@ func TestWish(t *testing.T) {
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
 	} {
-		u, err := operated.Desired(&test.a)
+		u, err := operand.Desired(&test.a)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestWish(t *testing.T) {
 			t.Errorf("%v: %v is %v, want %v", test.a, test.at, got, test.want)
 		}
 	}
-	if _, err := operated.Desired(&scenario.APIServer{Type: "KMS"}); err == nil {
+	if _, err := operand.Desired(&scenario.APIServer{Type: "KMS"}); err == nil {
 		t.Error("KMS without a provider is accepted")
 	}
 }
@@ -92,7 +92,7 @@ func TestReadRollOutOfOpenShift(t *testing.T) {
 		{`[{identity: {}}, {aesgcm: {keys: [{name: "4", secret: ` + zeroes + `}]}}, {aescbc: {keys: [{name: "1", secret: QUJD}]}}]`, "identity aescbc-1", "4", "1"},
 		{`[{identity: {}}, {aescbc: {keys: [{name: "1", secret: QUJD}]}}]`, "identity aescbc-1", "", "1"},
 	} {
-		read, err := operated.ReadRollOut([]byte("resources:\n" + list("configmaps", test.providers) + list("secrets", test.providers)))
+		read, err := operand.ReadRollOut([]byte("resources:\n" + list("configmaps", test.providers) + list("secrets", test.providers)))
 		if err != nil || strings.Join(read.Providers.Names(), " ") != test.want || read.Writer() != test.writer || !read.Reads(test.reads) || read.Reads("9") {
 			t.Errorf("%s: %+v, %v", test.providers, read, err)
 		}

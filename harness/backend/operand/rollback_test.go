@@ -1,11 +1,11 @@
-package operated_test
+package operand_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -31,14 +31,14 @@ func TestRollbackRevision(t *testing.T) {
 		{"7", 6, []int{4, 5, 6}, 0, false, "it does not exist yet, the newest is revision 6"},
 		{"previous", 0, nil, 0, false, "nothing was ever encrypted"},
 	} {
-		r := operated.Rollback{Pods: "cp-2", To: test.to}
+		r := operand.Rollback{Pods: "cp-2", To: test.to}
 		got, err := r.Revision(test.has, test.existing, under, func(n int) []string {
 			if n == 3 {
 				return []string{"kms-3", "kms-1", "identity"}
 			}
 			return nil
 		})
-		refusal := new(operated.Refusal)
+		refusal := new(operand.Refusal)
 		if got != test.want || (err != nil) != (test.text != "") || errors.As(err, &refusal) != test.refused || err != nil && !strings.Contains(err.Error(), test.text) {
 			t.Errorf("to %s of %v: %d, %v, want %d, %q", test.to, test.existing, got, err, test.want, test.text)
 		}
@@ -52,7 +52,7 @@ func TestUnread(t *testing.T) {
 		"it has no key kms-2, and 3 objects are under it":                                                     {"kms-1", "identity"},
 		"it has no key identity, and 1 objects are under it; it has no key kms-2, and 3 objects are under it": nil,
 	} {
-		if got := operated.Unread(providers, under); got != want {
+		if got := operand.Unread(providers, under); got != want {
 			t.Errorf("%v: %q, want %q", providers, got, want)
 		}
 	}
@@ -60,7 +60,7 @@ func TestUnread(t *testing.T) {
 
 // Only a refusal is what a step wants that expects one.
 func TestRollbackOutcome(t *testing.T) {
-	refusal, other := error(&operated.Refusal{Why: "it was pruned"}), errors.New("no API server answers")
+	refusal, other := error(&operand.Refusal{Why: "it was pruned"}), errors.New("no API server answers")
 	for _, test := range []struct {
 		expect string
 		err    error
@@ -69,7 +69,7 @@ func TestRollbackOutcome(t *testing.T) {
 		{"", nil, false}, {"", refusal, true}, {"", other, true},
 		{scenario.OutcomeRefused, nil, true}, {scenario.OutcomeRefused, refusal, false}, {scenario.OutcomeRefused, other, true},
 	} {
-		if err := operated.RollbackOutcome(&scenario.Rollback{Expect: test.expect}, test.err); (err != nil) != test.fails {
+		if err := operand.RollbackOutcome(&scenario.Rollback{Expect: test.expect}, test.err); (err != nil) != test.fails {
 			t.Errorf("expect %q, %v: %v", test.expect, test.err, err)
 		}
 	}

@@ -1,15 +1,15 @@
-package operated_test
+package operand_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 )
 
 // A plugin is refused as long as the KMS refuses the content with which it was started, and no longer.
 func TestLogIns(t *testing.T) {
-	var l operated.LogIns
+	var l operand.LogIns
 	start := func(what, plugin string, refused, news bool) {
 		t.Helper()
 		if r, n := l.Start(plugin); r != refused || n != news {

@@ -1,10 +1,10 @@
-package operated_test
+package operand_test
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/operated"
+	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -15,7 +15,7 @@ func TestCannotStart(t *testing.T) {
 		"cp-2.missing.invalid/kms/newer@sha256:1": {false, false, true}, "registry.example.com/missing.invalid@sha256:1": {false, false, false},
 	} {
 		for i, node := range []string{"", "cp-1", "cp-2"} {
-			if why := operated.CannotStart(node, image); (why != "") != want[i] {
+			if why := operand.CannotStart(node, image); (why != "") != want[i] {
 				t.Errorf("%s on %q: %q", image, node, why)
 			}
 		}
@@ -28,10 +28,10 @@ func TestNamedImages(t *testing.T) {
 		return scenario.Step{Action: &scenario.APIServer{Sections: map[string]map[string]any{"vault": {"vaultKeyPath": "one", "kmsPluginImage": image}}}}
 	}
 	s := &scenario.Scenario{Steps: []scenario.Step{vault(nil), vault("b"), vault(7), vault("a"), vault("b")}}
-	if got := operated.NamedImages(s); !slices.Equal(got, []string{"a", "b"}) || operated.NamesMissing(s) {
-		t.Errorf("%q, missing %t", got, operated.NamesMissing(s))
+	if got := operand.NamedImages(s); !slices.Equal(got, []string{"a", "b"}) || operand.NamesMissing(s) {
+		t.Errorf("%q, missing %t", got, operand.NamesMissing(s))
 	}
-	if s.Steps = append(s.Steps, vault("cp-1.missing.invalid/a")); !operated.NamesMissing(s) {
+	if s.Steps = append(s.Steps, vault("cp-1.missing.invalid/a")); !operand.NamesMissing(s) {
 		t.Error("a missing image was not found")
 	}
 }
