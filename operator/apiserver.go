@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -59,8 +58,10 @@ const (
 	// RevisionLabel and APIServerLabel are labels of the API server's pods.
 	RevisionLabel  = "revision"
 	APIServerLabel = "apiserver"
-	// CR is the name of the operator's CR.
-	CR = exchange.Object
+	// Credentials is the namespace of what plugins need to log in.
+	Credentials = "openshift-config"
+	// CR is the name of the operator's CR, and of the APIServer configuration.
+	CR = "cluster"
 	// nodeLabel is on the nodes that have API servers.
 	nodeLabel = "node-role.kubernetes.io/control-plane"
 	// pluginContainer is in the names of containers of plugins, which end with the keyID.

@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -18,7 +17,7 @@ import (
 // node after another. So plugins and reporter are the installer's to start and to stop in order.
 
 // content is what is desired of the pods. A file of a revision that was not seen yet must not give way to an older one: ErrBehind.
-func (o *Operator) content(s exchange.Seen) (content core.Content, err error) {
+func (o *Operator) content(s Seen) (content core.Content, err error) {
 	secret, there := o.desired()
 	if !there {
 		return content, nil
@@ -27,16 +26,16 @@ func (o *Operator) content(s exchange.Seen) (content core.Content, err error) {
 	if err != nil {
 		return content, err
 	}
-	content = core.Content{Revision: s.RevisionOf(c.File), Plugins: c.Plugins}
+	content = core.Content{Revision: s.revisionOf(c.File), Plugins: c.Plugins}
 	keys, err := revision.KeysInFile(c.File)
 	if err == nil && content.Revision == 0 && len(keys) > 0 {
-		err = fmt.Errorf("secret %s/%s has keys %v: %w", secret.Namespace, secret.Name, keys, exchange.ErrBehind)
+		err = fmt.Errorf("secret %s/%s has keys %v: %w", secret.Namespace, secret.Name, keys, ErrBehind)
 	}
 	return content, err
 }
 
 // desire makes the pods' desired content what it should be, in one write, so that it becomes one revision of the pods.
-func (o *Operator) desire(ctx context.Context, s exchange.Seen, c core.Content) (err error) {
+func (o *Operator) desire(ctx context.Context, s Seen, c core.Content) (err error) {
 	before, there := o.desired()
 	after := before.DeepCopy()
 	if after.Data == nil {
@@ -62,10 +61,10 @@ func (o *Operator) desire(ctx context.Context, s exchange.Seen, c core.Content) 
 			return err
 		}
 	}
-	if secrets := o.client.CoreV1().Secrets(revision.Namespace); there {
-		_, err = secrets.Update(ctx, after, metav1.UpdateOptions{FieldManager: exchange.FieldManager})
+	if there {
+		_, err = o.secrets().Update(ctx, after, metav1.UpdateOptions{FieldManager: fieldManager})
 	} else {
-		_, err = secrets.Create(ctx, after, metav1.CreateOptions{FieldManager: exchange.FieldManager})
+		_, err = o.secrets().Create(ctx, after, metav1.CreateOptions{FieldManager: fieldManager})
 	}
 	if err != nil {
 		return fmt.Errorf("secret %s/%s: %w", revision.Namespace, after.Name, err)
@@ -74,7 +73,7 @@ func (o *Operator) desire(ctx context.Context, s exchange.Seen, c core.Content) 
 }
 
 // file is the encryption configuration of a revision. Before there is one it is that of clear text: without a file there is no revision of the pods.
-func (o *Operator) file(s exchange.Seen, number int) ([]byte, error) {
+func (o *Operator) file(s Seen, number int) ([]byte, error) {
 	if number > 0 {
 		return s.File(number)
 	}
@@ -96,7 +95,7 @@ func (o *Operator) credentials(p config.Plugin) (map[config.Reference]map[string
 	for _, r := range p.Credentials() {
 		content, found := there[r]
 		if !found {
-			return nil, fmt.Errorf("%s in %s: %w", r, exchange.Credentials, exchange.ErrBehind)
+			return nil, fmt.Errorf("%s in %s: %w", r, Credentials, ErrBehind)
 		}
 		all[r] = content
 	}

@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -19,12 +20,12 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -37,7 +38,7 @@ type world struct {
 	client  *fake.Clientset
 	dynamic *dynamicfake.FakeDynamicClient
 	*Operator
-	seen    exchange.Seen
+	seen    Seen
 	version int
 }
 
@@ -46,9 +47,9 @@ func newWorld(t *testing.T, name string, nodes ...string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, client: fake.NewClientset(), seen: exchange.NewSeen(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+	w := &world{T: t, client: fake.NewClientset(), seen: NewSeen(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
 		map[schema.GroupVersionResource]string{a.Resource: a.Kind + "List", Migrations(): "StorageVersionMigrationList"})}
-	w.Operator = with(Options{APIServer: a, Log: slog.New(slog.DiscardHandler)}, w.client, w.dynamic)
+	w.Operator = with(Options{APIServer: a, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Random: rand.Reader}, w.client, w.dynamic)
 	var statuses []any
 	for i, n := range nodes {
 		statuses = append(statuses, map[string]any{"nodeName": n})
@@ -98,7 +99,7 @@ func (w *world) file(number int, keys ...uint64) []byte {
 	}
 	s, err := revision.ConfigSecret(w.Component, revision.Config{Revision: number, Keys: keys}, revision.File{Resources: w.encrypted(), Keys: all, Dir: contract.SocketDir})
 	w.must(err)
-	w.must(w.seen.Add(exchange.ReadSecret(s)))
+	w.must(w.seen.Add(ReadSecret(s)))
 	return s.Data[ConfigKey]
 }
 
@@ -180,14 +181,14 @@ func TestDesired(t *testing.T) {
 	if s = w.want(8, 21); len(s.Data) != 4 || s.Data["kms-plugin-config-21"] == nil {
 		t.Errorf("%v", slices.Sorted(maps.Keys(s.Data)))
 	}
-	if _, err := w.content(exchange.NewSeen()); !exchange.Behind(err) {
+	if _, err := w.content(NewSeen()); !behind(err) {
 		t.Errorf("a file that was not seen yet: %v", err)
 	}
-	if err := w.wants(9, 21); !exchange.Behind(err) {
+	if err := w.wants(9, 21); !behind(err) {
 		t.Errorf("a revision that is not there: %v", err)
 	}
 	w.must(w.sources.credentialSecrets.Replace(nil, ""))
-	if err := w.wants(8, 21, 5); !exchange.Behind(err) {
+	if err := w.wants(8, 21, 5); !behind(err) {
 		t.Errorf("without credentials: %v", err)
 	}
 }
@@ -228,7 +229,7 @@ func TestNodes(t *testing.T) {
 		t.Errorf("other credentials: %+v", got)
 	}
 	w.pod("cp-3", "5", true)
-	if _, err := w.nodes(w.seen); !exchange.Behind(err) {
+	if _, err := w.nodes(w.seen); !behind(err) {
 		t.Errorf("a revision that was not seen yet: %v", err)
 	}
 	w.pod("cp-1", "x", true)

@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // writeKeyAnnotation of a StorageVersionMigration has the key that it is for.
@@ -42,7 +40,7 @@ func (o *Operator) rewrite(ctx context.Context, key uint64) error {
 
 // beginMigration replaces the migration of a resource.
 func (o *Operator) beginMigration(ctx context.Context, r schema.GroupVersionResource, key uint64) (*unstructured.Unstructured, error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	name := "encryption-migration-core-" + r.Resource
 	if r.Group != "" {
@@ -56,12 +54,12 @@ func (o *Operator) beginMigration(ctx context.Context, r schema.GroupVersionReso
 	if err := o.dynamic.Resource(Migrations()).Delete(ctx, m.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	return o.dynamic.Resource(Migrations()).Create(ctx, m, metav1.CreateOptions{FieldManager: exchange.FieldManager})
+	return o.dynamic.Resource(Migrations()).Create(ctx, m, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 // migrated reports whether a migration has succeeded. A request that fails is no result: an API server may be down.
 func (o *Operator) migrated(ctx context.Context, begun *unstructured.Unstructured) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, exchange.RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	m, err := o.dynamic.Resource(Migrations()).Get(ctx, begun.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && m.GetUID() != begun.GetUID() {

@@ -12,11 +12,10 @@ import (
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // nodes are those that are expected to have a pod, with what the revision of its pod has; reports are left out.
-func (o *Operator) nodes(s exchange.Seen) (map[string]core.Node, error) {
+func (o *Operator) nodes(s Seen) (map[string]core.Node, error) {
 	nodes := o.expected()
 	if len(nodes) == 0 {
 		return nil, errors.New("no node is known that has the API server")
@@ -31,7 +30,7 @@ func (o *Operator) nodes(s exchange.Seen) (map[string]core.Node, error) {
 			return nil, err
 		}
 		if n.Unavailable, n.Up = false, ready(pod); n.Up {
-			n.Loaded, n.Plugins = s.RevisionOf(c.File), map[uint64]config.Plugin{}
+			n.Loaded, n.Plugins = s.revisionOf(c.File), map[uint64]config.Plugin{}
 			for _, p := range c.Plugins {
 				n.Plugins[p.KeyID] = p.Config
 			}
@@ -76,7 +75,7 @@ func (o *Operator) installed(pod *corev1.Pod) (c Configuration, err error) {
 	if !there {
 		for _, one := range o.sources.revisions.List() {
 			if newest, is := RevisionNamed(one.(*corev1.Secret).Name); is && newest < number {
-				err = fmt.Errorf("revision %d of the pods: %w", number, exchange.ErrBehind)
+				err = fmt.Errorf("revision %d of the pods: %w", number, ErrBehind)
 			} else if is {
 				return c, nil
 			}

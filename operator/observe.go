@@ -1,49 +1,53 @@
 package operator
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/exchange"
+	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // observe reads the caches. An object that cannot be read stops the operator: guessing would lose data.
-func (o *Operator) observe() (exchange.Seen, error) {
-	s := exchange.NewSeen()
+func (o *Operator) observe() (Seen, error) {
+	s := NewSeen()
 	for _, one := range sorted[*corev1.Secret](o.sources.secrets) {
-		if err := s.Add(o.kept.get(one, func() (exchange.Kept, error) { return exchange.ReadSecret(one) })); err != nil {
-			return exchange.Seen{}, err
+		if err := s.Add(o.kept.get(one, func() (Kept, error) { return ReadSecret(one) })); err != nil {
+			return Seen{}, err
 		}
 	}
 	for _, one := range sorted[*corev1.ConfigMap](o.sources.maps) {
-		if err := s.Add(o.kept.get(one, func() (exchange.Kept, error) { return exchange.ReadConfigMap(one) })); err != nil {
-			return exchange.Seen{}, err
+		if err := s.Add(o.kept.get(one, func() (Kept, error) { return ReadConfigMap(one) })); err != nil {
+			return Seen{}, err
 		}
 	}
-	if err := s.Known(o.Config); err != nil {
-		return exchange.Seen{}, err
+	if err := s.known(o.Config); err != nil {
+		return Seen{}, err
 	}
 	var err error
 	if s.Nodes, err = o.nodes(s); err != nil {
-		return exchange.Seen{}, err
+		return Seen{}, err
 	}
 	if s.Desired, err = o.content(s); err != nil {
-		return exchange.Seen{}, err
+		return Seen{}, err
 	}
 	if cr := single(o.sources.operator); cr != nil {
-		o.failing.Add(&s, exchange.Reports(cr, o.Kind))
+		o.failing.add(&s, reports(cr, o.Kind))
 	}
 	s.Credentials = map[config.Reference]string{}
 	for r, content := range o.contents() {
 		s.Credentials[r] = config.ContentHash(content)
 	}
-	s.Wanted = exchange.Wanted(single(o.sources.config), o.Config, s.Credentials)
+	s.Wanted = wanted(single(o.sources.config), o.Config, s.Credentials)
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
 	return s, nil
 }
@@ -60,7 +64,7 @@ func sorted[T metav1.Object](of *informer.Cache) []T {
 
 // single is the one object of a cache; nil if there is none.
 func single(of *informer.Cache) map[string]any {
-	item, there, err := of.GetByKey(object)
+	item, there, err := of.GetByKey(CR)
 	if err != nil || !there {
 		return nil
 	}
@@ -80,7 +84,41 @@ func (o *Operator) contents() map[config.Reference]map[string][]byte {
 	}
 	for _, one := range o.sources.credentialMaps.List() {
 		m := one.(*corev1.ConfigMap)
-		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = exchange.ConfigMapData(m)
+		all[config.Reference{Kind: "ConfigMap", Name: m.Name}] = configMapData(m)
 	}
 	return all
+}
+
+// configMapData is the content of a ConfigMap with credentials, in the form of a Secret's.
+func configMapData(m *corev1.ConfigMap) map[string][]byte {
+	data := map[string][]byte{}
+	maps.Copy(data, m.BinaryData)
+	for name, text := range m.Data { // a name is in one of the two only
+		data[name] = []byte(text)
+	}
+	return data
+}
+
+// wanted is what the administrator asks for with an APIServer configuration, which is nil where there is none. credentials are hashes of the content of what is
+// in the namespace Credentials.
+func wanted(configuration map[string]any, o config.Options, credentials map[config.Reference]string) core.Wanted {
+	var a *configv1.APIServer
+	if configuration != nil {
+		a = &configv1.APIServer{}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(configuration, a); err != nil {
+			return core.Wanted{Invalid: fmt.Sprintf("apiservers.config.openshift.io/%s: %v", CR, err)}
+		}
+	}
+	w, err := config.Read(a, o)
+	if err != nil {
+		return core.Wanted{Invalid: err.Error()}
+	}
+	w.KMS = w.KMS.WithContent(credentials)
+	out := core.Wanted{Wanted: w}
+	for _, r := range w.KMS.Credentials() { // sorted
+		if _, there := credentials[r]; !there {
+			out.Missing = append(out.Missing, r.String())
+		}
+	}
+	return out
 }

@@ -10,7 +10,17 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
+)
+
+const (
+	// Pause follows an action: no event announces that an API server has loaded a file.
+	Pause = 200 * time.Millisecond
+	// pollInterval is the longest pause: no event announces that an API server has started or ended.
+	pollInterval = time.Second
+	// retry follows a failure.
+	retry = time.Second
+	// requestTimeout bounds each request to the API server.
+	requestTimeout = 10 * time.Second
 )
 
 // Operator of one API server.
@@ -25,10 +35,10 @@ type Operator struct {
 	migration job[core.Migration]
 	preflight job[core.Preflight]
 
-	failing   exchange.Failing
-	published exchange.PublishedStatus
+	failing   failing
+	published published
 
-	kept           memo[exchange.Kept]
+	kept           memo[Kept]
 	configurations memo[Configuration]
 }
 
@@ -53,7 +63,7 @@ func New(o Options) (*Operator, error) {
 
 // with is an operator of a cluster with clients.
 func with(o Options, client kubernetes.Interface, dyn dynamic.Interface) *Operator {
-	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: exchange.Failing{}}
+	op := &Operator{Options: o, client: client, dynamic: dyn, changed: make(chan struct{}, 1), failing: failing{}}
 	op.sources = newSources(op)
 	return op
 }
@@ -109,21 +119,32 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 		}
 	}
 	plan.Conditions = append(plan.Conditions, encryptedCondition(seen.Observed))
-	if err := o.say(ctx, exchange.WantedStatus{Conditions: plan.Conditions, Wanted: seen.Wanted, Preflight: o.preflight.get()}); err != nil {
+	if err := o.say(ctx, plan.Conditions, handshake(seen.Wanted, o.preflight.get())); err != nil {
 		return o.failed(ctx, "say", err)
 	}
-	return exchange.Again(plan)
+	return again(plan)
+}
+
+// again is how long to wait after a plan was carried out.
+func again(p core.Plan) time.Duration {
+	if len(p.Actions) > 0 {
+		return Pause
+	}
+	if p.Again == 0 {
+		return pollInterval
+	}
+	return min(p.Again, pollInterval)
 }
 
 // failed tells of what went wrong. A conflict is no failure: the caches were behind.
 func (o *Operator) failed(ctx context.Context, what string, err error) time.Duration {
 	switch {
 	case ctx.Err() != nil:
-	case exchange.Behind(err):
+	case behind(err):
 		o.Log.Info("the caches were behind", "action", what)
-		return exchange.Pause
+		return Pause
 	default:
 		o.Log.Warn("an action failed and is tried again", "action", what, "error", err.Error())
 	}
-	return exchange.Retry
+	return retry
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // Options of an operator. All are required but Check, Contents and Decide.
@@ -41,11 +40,8 @@ func (o Options) encrypted() (names []string) {
 	return names
 }
 
-const (
-	// checkTimeout bounds a pre-flight check.
-	checkTimeout = 30 * time.Second
-	object       = exchange.Object
-)
+// checkTimeout bounds a pre-flight check.
+const checkTimeout = 30 * time.Second
 
 func apiServers() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}

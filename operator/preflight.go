@@ -14,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -47,13 +46,13 @@ func (o *Operator) runPreflight(ctx context.Context, p config.Plugin, hash strin
 		return metav1.ObjectMeta{Namespace: o.Namespace, Name: name, Labels: map[string]string{"app": PreflightApp}}
 	}
 	secret := &corev1.Secret{ObjectMeta: meta(PreflightSecret), Data: data}
-	if _, err := o.client.CoreV1().Secrets(o.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+	if _, err := o.client.CoreV1().Secrets(o.Namespace).Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return result, fmt.Errorf("create secret %s/%s: %w", o.Namespace, PreflightSecret, err)
 	}
 	pod := &corev1.Pod{ObjectMeta: meta(PreflightName), Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Name: "kms-preflight-check", Image: p.Image, Args: []string{"--config-hash=" + hash}}}}}
 	pod.Annotations = map[string]string{PreflightHash: hash}
-	if _, err = o.client.CoreV1().Pods(o.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: exchange.FieldManager}); err != nil {
+	if _, err = o.client.CoreV1().Pods(o.Namespace).Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager}); err != nil {
 		return result, fmt.Errorf("create pod %s/%s: %w", o.Namespace, PreflightName, err)
 	}
 	why := errors.New("the pod has no result")

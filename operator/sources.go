@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/internal/informer"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -33,7 +32,7 @@ func newSources(o *Operator) *sources {
 		return informer.New(s, o.notify)
 	}
 	one := func(resource schema.GroupVersionResource) *informer.Cache {
-		return selecting(informer.Of(resource.Resource, &unstructured.Unstructured{}, o.dynamic.Resource(resource).Namespace(metav1.NamespaceAll)), "", object)
+		return selecting(informer.Of(resource.Resource, &unstructured.Unstructured{}, o.dynamic.Resource(resource).Namespace(metav1.NamespaceAll)), "", CR)
 	}
 	own := revision.ComponentLabel + "=" + string(o.Component)
 	api := o.client.CoreV1()
@@ -45,7 +44,7 @@ func newSources(o *Operator) *sources {
 	}
 	return &sources{
 		secrets: selecting(secrets(revision.Namespace), own, ""), maps: selecting(maps(revision.Namespace), own, ""),
-		credentialSecrets: selecting(secrets(exchange.Credentials), "", ""), credentialMaps: selecting(maps(exchange.Credentials), "", ""),
+		credentialSecrets: selecting(secrets(Credentials), "", ""), credentialMaps: selecting(maps(Credentials), "", ""),
 		config: one(apiServers()), operator: one(o.Resource), desired: selecting(secrets(revision.Namespace), "", o.DesiredName()),
 		pods:      selecting(informer.Of("pods of "+o.Namespace, &corev1.Pod{}, api.Pods(o.Namespace)), APIServerLabel+"=true", ""),
 		revisions: selecting(secrets(o.Namespace), "", ""), nodes: selecting(informer.Of("nodes", &corev1.Node{}, api.Nodes()), nodeLabel, ""),

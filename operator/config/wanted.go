@@ -20,6 +20,9 @@ const (
 	KMS      Type = "KMS"
 )
 
+// Local reports whether API servers have the key themselves.
+func (t Type) Local() bool { return t == AESCBC || t == AESGCM }
+
 // Wanted is the encryption that an APIServer configuration asks for. Two that are equal ask for the same.
 type Wanted struct {
 	Type Type

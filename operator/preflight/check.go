@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -18,7 +19,7 @@ import (
 
 // Options of a check.
 type Options struct {
-	Time Time
+	Clock clock.WithTicker
 	// Random makes the plaintext.
 	Random io.Reader
 	// UID makes the uid of a call.
@@ -34,7 +35,7 @@ const plaintextSize = 32
 func Check(ctx context.Context, c kmsapi.KeyManagementServiceClient, hash string, o Options) core.Preflight {
 	run := check{Options: o, client: c}
 	kek, err := run.all(ctx)
-	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Time.Now()}
+	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Clock.Now()}
 	if err != nil {
 		result.Message = contract.SafeDetail(err.Error()) // the plugin's own words may be in it
 	}
@@ -68,23 +69,27 @@ func (c check) all(ctx context.Context) (kek string, err error) {
 func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
 	var why error
 	for {
-		began := c.Time.Now()
+		began := c.Clock.Now()
 		if kek, err = c.status(ctx); err == nil {
 			return kek, nil
 		}
 		// A call that the end of the check cut off says nothing about the plugin.
-		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Time.Now().Sub(began) < c.Call
+		cutOff := status.Code(err) == codes.DeadlineExceeded && c.Clock.Now().Sub(began) < c.Call
 		if why == nil || !cutOff {
 			why = err
 		}
-		if c.Time.Pause(ctx, c.Pause) != nil {
+		timer := c.Clock.NewTimer(c.Pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
 			return "", fmt.Errorf("not ok until the end of the check: %w", why)
+		case <-timer.C():
 		}
 	}
 }
 
 func (c check) status(ctx context.Context) (kek string, err error) {
-	ctx, cancel := c.Time.Within(ctx, c.Call)
+	ctx, cancel := context.WithTimeout(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Status(ctx, &kmsapi.StatusRequest{})
 	switch {
@@ -106,7 +111,7 @@ func checkKEK(kek string) error {
 }
 
 func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.EncryptResponse, error) {
-	ctx, cancel := c.Time.Within(ctx, c.Call)
+	ctx, cancel := context.WithTimeout(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Encrypt(ctx, &kmsapi.EncryptRequest{Plaintext: plain, Uid: c.UID()})
 	switch {
@@ -126,7 +131,7 @@ func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.E
 const maxCiphertext = 1024
 
 func (c check) decrypt(ctx context.Context, plain []byte, e *kmsapi.EncryptResponse) error {
-	ctx, cancel := c.Time.Within(ctx, c.Call)
+	ctx, cancel := context.WithTimeout(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Decrypt(ctx, &kmsapi.DecryptRequest{Ciphertext: e.GetCiphertext(), Uid: c.UID(), KeyId: e.GetKeyId(), Annotations: e.GetAnnotations()})
 	switch {

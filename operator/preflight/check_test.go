@@ -99,7 +99,7 @@ func check(t *testing.T, p *plugin, limit time.Duration) core.Preflight {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	return preflight.Check(ctx, serve(t, p), "abcdefgh", preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString, Pause: time.Millisecond, Call: ample})
+	return preflight.Check(ctx, serve(t, p), "abcdefgh", preflight.Options{Clock: clock.RealClock{}, Random: rand.Reader, UID: uuid.NewString, Pause: time.Millisecond, Call: ample})
 }
 
 // ample is more than a good plugin needs on a machine that is busy.

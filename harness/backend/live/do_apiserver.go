@@ -13,13 +13,13 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
 // Where an administrator keeps what plugins need to log in, and the one that every scenario finds there.
 const (
-	credentialNamespace = exchange.Credentials
+	credentialNamespace = lifecycle.Credentials
 	credentialSecret    = operand.CredentialSecret
 )
 

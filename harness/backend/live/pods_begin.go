@@ -12,7 +12,6 @@ import (
 
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -53,7 +52,7 @@ func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err er
 }
 
 // beginningOf is what a pod begins with that was rolled back by a number of revisions.
-func (op *operatedParts) beginningOf(seen exchange.Seen, back int) (b beginning, err error) {
+func (op *operatedParts) beginningOf(seen lifecycle.Seen, back int) (b beginning, err error) {
 	config, plugins := op.e.opts.serve(seen.Observed, back)
 	b = beginning{revision: config.Revision, Configuration: lifecycle.Configuration{Plugins: plugins.Plugins}}
 	if b.revision > 0 {
@@ -64,13 +63,13 @@ func (op *operatedParts) beginningOf(seen exchange.Seen, back int) (b beginning,
 }
 
 // seen are an operator's keys and revisions.
-func (c *Client) seen(ctx context.Context, of revision.Component) (exchange.Seen, error) {
-	s := exchange.NewSeen()
-	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(exchange.ReadSecret(one)) })
+func (c *Client) seen(ctx context.Context, of revision.Component) (lifecycle.Seen, error) {
+	s := lifecycle.NewSeen()
+	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(lifecycle.ReadSecret(one)) })
 	if err != nil {
 		return s, err
 	}
-	return s, each(ctx, c, configMapObjects(), of, func(one *corev1.ConfigMap) error { return s.Add(exchange.ReadConfigMap(one)) })
+	return s, each(ctx, c, configMapObjects(), of, func(one *corev1.ConfigMap) error { return s.Add(lifecycle.ReadConfigMap(one)) })
 }
 
 // each does something with every object of a kind that an operator has made.

@@ -14,9 +14,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
@@ -35,8 +35,8 @@ func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
 		return core.Preflight{Message: err.Error()}
 	}
 	defer end()
-	return preflight.Check(ctx, client, "", preflight.Options{Time: preflight.Real(clock.RealClock{}), Random: rand.Reader, UID: uuid.NewString,
-		Pause: exchange.Pause, Call: exchange.CheckCall(checkTimeout)})
+	return preflight.Check(ctx, client, "", preflight.Options{Clock: clock.RealClock{}, Random: rand.Reader, UID: uuid.NewString,
+		Pause: lifecycle.Pause, Call: checkTimeout / 3})
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.

@@ -13,10 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
-	"github.com/kmsharness/kmsharness/operator/exchange"
 )
 
-// CredentialSecret is what plugins need to log in, in the namespace exchange.Credentials. Every scenario with an operator finds it there.
+// CredentialSecret is what plugins need to log in, in the namespace operator.Credentials. Every scenario with an operator finds it there.
 const CredentialSecret = "vault-approle"
 
 // CredentialContent is a content of CredentialSecret, by number from 0: what every scenario finds there.
@@ -84,7 +83,7 @@ func APIServer(kind string) *unstructured.Unstructured {
 		}}
 	}
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "APIServer",
-		"metadata": map[string]any{"name": exchange.Object}, "spec": map[string]any{"encryption": spec}}}
+		"metadata": map[string]any{"name": cr}, "spec": map[string]any{"encryption": spec}}}
 }
 
 // Lags are how much later than the operator rolls them out revisions reach nodes, also those that come later by a name. Without any nothing is

@@ -1,4 +1,4 @@
-package exchange
+package operator
 
 import (
 	"fmt"
@@ -12,17 +12,17 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Failing is since when plugins have not been healthy, by node and key.
-type Failing map[string]time.Time
+// failing is since when plugins have not been healthy, by node and key.
+type failing map[string]time.Time
 
-// Report is what reporters say on the CR of an operator.
-type Report struct {
+// report is what reporters say on the CR of an operator.
+type report struct {
 	node string
 	contract.Entry
 }
 
-// Reports are those on a CR of a kind, in whichever form they are made. Of what nobody can read nothing is known.
-func Reports(cr map[string]any, kind string) (all []Report) {
+// reports are those on a CR of a kind, in whichever form they are made. Of what nobody can read nothing is known.
+func reports(cr map[string]any, kind string) (all []report) {
 	conditions, _, _ := unstructured.NestedSlice(cr, "status", "conditions")
 	for _, one := range conditions {
 		c, _ := one.(map[string]any)
@@ -31,7 +31,7 @@ func Reports(cr map[string]any, kind string) (all []Report) {
 		if node, is := contract.NodeOfCondition(kind); is {
 			entries, _ := contract.DecodeMessage(message) // without entries if it is malformed
 			for _, e := range entries {
-				all = append(all, Report{node, e})
+				all = append(all, report{node, e})
 			}
 		}
 	}
@@ -42,7 +42,7 @@ func Reports(cr map[string]any, kind string) (all []Report) {
 			continue
 		}
 		if e, err := t.Untyped(); err == nil {
-			all = append(all, Report{t.NodeName, e})
+			all = append(all, report{t.NodeName, e})
 		}
 	}
 	return all
@@ -56,8 +56,8 @@ func typed(kind string) []string {
 	return []string{"status", "encryptionStatus"}
 }
 
-// Add puts reports beside the nodes that are expected. Of two for one plugin the newer counts.
-func (f Failing) Add(s *Seen, all []Report) {
+// add puts reports beside the nodes that are expected. Of two for one plugin the newer counts.
+func (f failing) add(s *Seen, all []report) {
 	for _, r := range all {
 		n, expected := s.Nodes[r.node]
 		if !expected {
@@ -74,13 +74,13 @@ func (f Failing) Add(s *Seen, all []Report) {
 }
 
 // entry is a report of a key's plugin, with since when it fails.
-func (f Failing) entry(id uint64, r Report) core.Entry {
+func (f failing) entry(id uint64, r report) core.Entry {
 	healthy := r.Status == contract.StatusHealthy
 	return core.Entry{KEK: r.KEKID, Healthy: healthy, Checked: r.LastChecked, Detail: r.Detail, Failing: f.since(r.node, id, healthy, r.LastChecked)}
 }
 
 // since remembers when a plugin was first seen failing.
-func (f Failing) since(node string, id uint64, healthy bool, checked time.Time) time.Time {
+func (f failing) since(node string, id uint64, healthy bool, checked time.Time) time.Time {
 	key := fmt.Sprintf("%s/%d", node, id)
 	if healthy {
 		delete(f, key)

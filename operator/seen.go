@@ -1,4 +1,4 @@
-package exchange
+package operator
 
 import (
 	"bytes"
@@ -28,28 +28,26 @@ func NewSeen() Seen {
 // ErrUnreadable is for a key or a revision that is not as an operator writes it. Guessing would lose data, so it stops the operator.
 var ErrUnreadable = errors.New("nothing is done until it can be read again")
 
-// Kept is a key or a revision that was read. It can be added to what was seen many times.
-type Kept struct {
-	add func(*Seen)
-}
+// Kept adds a key or a revision that was read to what was seen. It can do so many times.
+type Kept func(*Seen)
 
 // ReadSecret reads a key or a revision of the encryption configuration; of others there is nothing to add.
 func ReadSecret(one *corev1.Secret) (Kept, error) {
 	switch kind := one.Labels[revision.KindLabel]; kind {
 	case revision.KindKey:
 		_, k, material, err := revision.ReadKey(one)
-		return Kept{func(s *Seen) { s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material }}, unreadable(err)
+		return func(s *Seen) { s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material }, unreadable(err)
 	case revision.KindConfig:
 		_, c, file, err := revision.ReadConfig(one)
-		return Kept{func(s *Seen) { s.Configs, s.files[c.Revision] = append(s.Configs, c), file }}, unreadable(err)
+		return func(s *Seen) { s.Configs, s.files[c.Revision] = append(s.Configs, c), file }, unreadable(err)
 	}
-	return Kept{func(*Seen) {}}, nil
+	return func(*Seen) {}, nil
 }
 
 // ReadConfigMap reads a revision of the plugin configuration.
 func ReadConfigMap(one *corev1.ConfigMap) (Kept, error) {
 	_, p, err := revision.ReadPluginConfig(one)
-	return Kept{func(s *Seen) { s.PluginConfigs = append(s.PluginConfigs, p) }}, unreadable(err)
+	return func(s *Seen) { s.PluginConfigs = append(s.PluginConfigs, p) }, unreadable(err)
 }
 
 func unreadable(err error) error {
@@ -60,16 +58,16 @@ func unreadable(err error) error {
 }
 
 // Add adds an object that could be read.
-func (s *Seen) Add(o Kept, err error) error {
+func (s *Seen) Add(add Kept, err error) error {
 	if err == nil {
-		o.add(s)
+		add(s)
 	}
 	return err
 }
 
-// Known is an error if there is a key of a type that the operator's release does not know. Such a key, which a newer release has made, must not
+// known is an error if there is a key of a type that the operator's release does not know. Such a key, which a newer release has made, must not
 // be taken for one that is not there: what lies under it would be lost.
-func (s Seen) Known(o config.Options) error {
+func (s Seen) known(o config.Options) error {
 	for _, k := range s.Keys {
 		if !o.Knows(k.Type) {
 			return fmt.Errorf("key %d is of type %s, which this release of the operator does not know: install the newer release again: %w", k.ID, k.Type, ErrUnreadable)
@@ -87,8 +85,8 @@ func (s Seen) File(revision int) ([]byte, error) {
 	return file, nil
 }
 
-// RevisionOf is the newest revision with a file; 0: there is none.
-func (s Seen) RevisionOf(file []byte) (newest int) {
+// revisionOf is the newest revision with a file; 0: there is none.
+func (s Seen) revisionOf(file []byte) (newest int) {
 	for number, is := range s.files {
 		if bytes.Equal(is, file) {
 			newest = max(newest, number)
