@@ -27,7 +27,7 @@ func (o *Operator) content(s Seen) (content core.Content, err error) {
 		return content, err
 	}
 	content = core.Content{Revision: s.revisionOf(c.File), Plugins: c.Plugins}
-	keys, err := revision.KeysInFile(c.File)
+	keys, _, err := revision.KeysInFile(c.File)
 	if err == nil && content.Revision == 0 && len(keys) > 0 {
 		err = fmt.Errorf("secret %s/%s has keys %v: %w", secret.Namespace, secret.Name, keys, ErrBehind)
 	}

@@ -166,7 +166,7 @@ func TestDesired(t *testing.T) {
 	if !slices.Equal(got, want) || !slices.Equal(s.Finalizers, []string{revision.Finalizer}) || len(s.Labels) > 0 {
 		t.Fatalf("data %v of %+v", got, s.ObjectMeta)
 	}
-	if keys, err := revision.KeysInFile(s.Data["encryption-config"]); err != nil || len(keys) > 0 {
+	if keys, _, err := revision.KeysInFile(s.Data["encryption-config"]); err != nil || len(keys) > 0 {
 		t.Errorf("before there is an encryption configuration: %v, %v", keys, err)
 	}
 	file := w.file(7, 1)

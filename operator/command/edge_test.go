@@ -75,7 +75,7 @@ func (p *pods) Nodes(context.Context) (map[string]operand.Node, error) {
 
 // Install gives a pod everything at once.
 func (p *pods) Install(_ context.Context, node string, r operand.Revision) error {
-	named, err := revision.KeysInFile(r.File)
+	named, _, err := revision.KeysInFile(r.File)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func ReadConfig(s *corev1.Secret) (Component, Config, []byte, error) {
 		return "", Config{}, nil, fmt.Errorf("%s: annotation %s: %w", s.Name, keysAnnotation, err)
 	}
 	text := s.Data[configKey]
-	inFile, plainAt, err := keysInFile(text)
+	inFile, plainAt, err := KeysInFile(text)
 	if err != nil {
 		return "", Config{}, nil, fmt.Errorf("%s: data[%s]: %w", s.Name, configKey, err)
 	}

@@ -1,11 +1,15 @@
 package revision
 
 import (
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -22,47 +26,13 @@ type File struct {
 	Dir string
 }
 
-// The wire form, apiserver.config.k8s.io/v1.
-type wireFile struct {
-	APIVersion string         `json:"apiVersion"`
-	Kind       string         `json:"kind"`
-	Resources  []wireResource `json:"resources"`
-}
-
-type wireResource struct {
-	Resources []string       `json:"resources"`
-	Providers []wireProvider `json:"providers"`
-}
-
-type wireProvider struct {
-	AESCBC   *wireKeys `json:"aescbc,omitempty"`
-	AESGCM   *wireKeys `json:"aesgcm,omitempty"`
-	KMS      *wireKMS  `json:"kms,omitempty"`
-	Identity *struct{} `json:"identity,omitempty"`
-}
-
-type wireKeys struct {
-	Keys []wireKey `json:"keys"`
-}
-
-type wireKey struct {
-	Name   string `json:"name"`
-	Secret []byte `json:"secret"` // base64 in JSON
-}
-
-type wireKMS struct {
-	APIVersion string `json:"apiVersion"`
-	Name       string `json:"name"`
-	Endpoint   string `json:"endpoint"`
-	Timeout    string `json:"timeout,omitempty"`
-}
-
 // kmsPrefix begins the names of KMS providers: kms-{keyID}. The name is stored with every object.
 const kmsPrefix = "kms-"
 
 // YAML is the file of a revision. Clear text is always there: first if it is written, else last.
 func (f File) YAML(r Config) ([]byte, error) {
-	var providers []wireProvider
+	var providers, placeholders []apiserverv1.ProviderConfiguration
+	plain := false
 	for i, id := range r.Keys {
 		p, err := f.provider(id)
 		if err != nil {
@@ -70,37 +40,57 @@ func (f File) YAML(r Config) ([]byte, error) {
 		}
 		if p.Identity == nil || i == 0 {
 			providers = append(providers, p)
+			plain = plain || p.Identity != nil
+		}
+		if p.Identity != nil && id != Plain {
+			placeholders = append(placeholders, apiserverv1.ProviderConfiguration{AESGCM: oneKey(id, placeholder())})
 		}
 	}
-	if !slices.ContainsFunc(providers, func(p wireProvider) bool { return p.Identity != nil }) {
-		providers = append(providers, wireProvider{Identity: &struct{}{}})
+	if !plain {
+		providers = append(providers, identity())
 	}
-	providers = append(providers, f.placeholders(r)...)
-	return yaml.Marshal(wireFile{APIVersion: "apiserver.config.k8s.io/v1", Kind: "EncryptionConfiguration",
-		Resources: []wireResource{{Resources: f.Resources, Providers: providers}}})
+	return yaml.Marshal(apiserverv1.EncryptionConfiguration{
+		TypeMeta:  metav1.TypeMeta{APIVersion: apiserverv1.SchemeGroupVersion.String(), Kind: "EncryptionConfiguration"},
+		Resources: []apiserverv1.ResourceConfiguration{{Resources: f.Resources, Providers: append(providers, placeholders...)}},
+	})
 }
 
-func (f File) provider(id uint64) (wireProvider, error) {
+func identity() apiserverv1.ProviderConfiguration {
+	return apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
+}
+
+func oneKey(id uint64, material []byte) *apiserverv1.AESConfiguration {
+	return &apiserverv1.AESConfiguration{Keys: []apiserverv1.Key{{Name: SocketName(id), Secret: base64.StdEncoding.EncodeToString(material)}}}
+}
+
+func (f File) provider(id uint64) (apiserverv1.ProviderConfiguration, error) {
 	k, ok := Find(f.Keys, id)
 	if !ok {
-		return wireProvider{}, fmt.Errorf("there is no key %d", id)
+		return apiserverv1.ProviderConfiguration{}, fmt.Errorf("there is no key %d", id)
 	}
-	name := fmt.Sprint(id)
-	keys := &wireKeys{Keys: []wireKey{{Name: name, Secret: f.Material[id]}}}
 	switch k.Type {
 	case config.AESCBC:
-		return wireProvider{AESCBC: keys}, checkMaterial(k.Type, f.Material[id])
+		return apiserverv1.ProviderConfiguration{AESCBC: oneKey(id, f.Material[id])}, checkMaterial(k.Type, f.Material[id])
 	case config.AESGCM:
-		return wireProvider{AESGCM: keys}, checkMaterial(k.Type, f.Material[id])
+		return apiserverv1.ProviderConfiguration{AESGCM: oneKey(id, f.Material[id])}, checkMaterial(k.Type, f.Material[id])
 	case config.KMS:
-		return wireProvider{KMS: &wireKMS{APIVersion: "v2", Name: kmsPrefix + name, Endpoint: Socket(f.Dir, id)}}, nil
+		return apiserverv1.ProviderConfiguration{KMS: &apiserverv1.KMSConfiguration{APIVersion: "v2", Name: kmsPrefix + SocketName(id), Endpoint: Socket(f.Dir, id)}}, nil
 	}
-	return wireProvider{Identity: &struct{}{}}, nil
+	return identity(), nil
 }
 
-// keysInFile are the keys that a file names, in order, and the place of clear text; -1 if it cannot be read.
-func keysInFile(text []byte) (ids []uint64, plainAt int, err error) {
-	var file wireFile
+// IsPlaceholder reports whether a provider stands for an identity key, which has no name of its own: a key of zeroes, last in the list, that nothing is
+// written with.
+func IsPlaceholder(p apiserverv1.ProviderConfiguration) bool {
+	return p.AESGCM != nil && slices.ContainsFunc(p.AESGCM.Keys, func(k apiserverv1.Key) bool {
+		secret, err := base64.StdEncoding.DecodeString(k.Secret)
+		return err == nil && len(bytes.Trim(secret, "\x00")) == 0
+	})
+}
+
+// KeysInFile are the keys that a file names, in order, and the place of clear text; -1: it cannot be read.
+func KeysInFile(text []byte) (ids []uint64, plainAt int, err error) {
+	var file apiserverv1.EncryptionConfiguration
 	if err := yaml.UnmarshalStrict(text, &file); err != nil {
 		return nil, 0, err
 	}
@@ -109,18 +99,18 @@ func keysInFile(text []byte) (ids []uint64, plainAt int, err error) {
 	}
 	plainAt = -1
 	for i, p := range file.Resources[0].Providers {
-		if p.isPlaceholder() {
+		if IsPlaceholder(p) {
 			continue
 		}
-		name, ok := p.name()
-		if !ok {
+		names := namesIn(p)
+		if len(names) != 1 {
 			return nil, 0, fmt.Errorf("providers[%d]: expected one of aescbc, aesgcm, kms and identity, with one key", i)
 		}
 		if p.Identity != nil {
 			plainAt = i
 			continue
 		}
-		id, err := ParseKeyID(name)
+		id, err := ParseKeyID(names[0])
 		if err != nil {
 			return nil, 0, fmt.Errorf("providers[%d]: %w", i, err)
 		}
@@ -129,19 +119,20 @@ func keysInFile(text []byte) (ids []uint64, plainAt int, err error) {
 	return ids, plainAt, nil
 }
 
-// name of the key in a provider, if it is one provider with one key.
-func (p wireProvider) name() (name string, ok bool) {
-	count := 0
-	for _, keys := range []*wireKeys{p.AESCBC, p.AESGCM} {
-		if keys != nil && len(keys.Keys) == 1 {
-			name, count = keys.Keys[0].Name, count+1
+// namesIn are the names of the keys in a provider. That of identity is empty.
+func namesIn(p apiserverv1.ProviderConfiguration) (names []string) {
+	for _, keys := range []*apiserverv1.AESConfiguration{p.AESCBC, p.AESGCM} {
+		if keys != nil {
+			for _, k := range keys.Keys {
+				names = append(names, k.Name)
+			}
 		}
 	}
 	if p.KMS != nil {
-		name, count = strings.TrimPrefix(p.KMS.Name, kmsPrefix), count+1
+		names = append(names, strings.TrimPrefix(p.KMS.Name, kmsPrefix))
 	}
 	if p.Identity != nil {
-		count++
+		names = append(names, "")
 	}
-	return name, count == 1
+	return names
 }

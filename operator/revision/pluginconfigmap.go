@@ -21,31 +21,18 @@ const (
 // containerPrefix begins the names of plugin containers: kms-plugin-{keyID}.
 const containerPrefix = "kms-plugin-"
 
-type wirePlugins struct {
-	Containers []wireContainer `json:"containers"`
+// pluginContainers are the parts of containers that depend on the configuration. The rest is the same for all providers.
+type pluginContainers struct {
+	Containers []corev1.Container `json:"containers"`
 }
 
-// wireContainer is the part of a container that depends on the configuration. The rest is the same for all providers.
-type wireContainer struct {
-	Name  string   `json:"name"`
-	Image string   `json:"image,omitempty"`
-	Args  []string `json:"args"`
-	// Env has contentVariable, if there are credentials: a pod with other credentials is another pod.
-	Env []wireVariable `json:"env,omitempty"`
-}
-
-type wireVariable struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-// contentVariable is the variable with the hash of the content of the credentials.
+// contentVariable is the variable with the hash of the content of the credentials, if there are any: a pod with other credentials is another pod.
 const contentVariable = "KMS_CREDENTIALS_HASH"
 
 // PluginConfigMap is a revision as an object. Sockets are below dir.
 func PluginConfigMap(c Component, r PluginConfig, dir string) (*corev1.ConfigMap, error) {
 	m := &corev1.ConfigMap{ObjectMeta: numbered(c, KindPluginConfig, PluginConfigName(c, r.Revision), r.Revision)}
-	all := wirePlugins{Containers: []wireContainer{}}
+	all := pluginContainers{Containers: []corev1.Container{}}
 	for _, p := range r.Plugins {
 		all.Containers = append(all.Containers, container(p, Socket(dir, p.KeyID)))
 	}
@@ -61,15 +48,15 @@ func PluginConfigMap(c Component, r PluginConfig, dir string) (*corev1.ConfigMap
 }
 
 // container tells a plugin its settings by flags named after them, whichever provider it is.
-func container(p Plugin, socket string) wireContainer {
+func container(p Plugin, socket string) corev1.Container {
 	args := []string{"--provider=" + p.Config.Provider, "--listen=" + socket}
 	settings := p.Config.Settings()
 	for _, path := range slices.Sorted(maps.Keys(settings)) {
 		args = append(args, "--"+path+"="+settings[path])
 	}
-	c := wireContainer{Name: containerPrefix + fmt.Sprint(p.KeyID), Image: p.Config.Image, Args: args}
+	c := corev1.Container{Name: containerPrefix + fmt.Sprint(p.KeyID), Image: p.Config.Image, Args: args}
 	if p.Config.Content != "" {
-		c.Env = []wireVariable{{contentVariable, p.Config.Content}}
+		c.Env = []corev1.EnvVar{{Name: contentVariable, Value: p.Config.Content}}
 	}
 	return c
 }
@@ -81,12 +68,12 @@ func ReadPluginConfig(m *corev1.ConfigMap) (Component, PluginConfig, error) {
 		return "", PluginConfig{}, err
 	}
 	r := PluginConfig{Revision: n}
-	var all wirePlugins
+	var all pluginContainers
 	if err := yaml.UnmarshalStrict([]byte(m.Data[containersKey]), &all); err != nil {
 		return "", PluginConfig{}, fmt.Errorf("%s: data[%s]: %w", m.Name, containersKey, err)
 	}
 	for i, one := range all.Containers {
-		p, err := one.plugin()
+		p, err := pluginOf(one)
 		if err == nil && r.Has(p.KeyID) {
 			err = fmt.Errorf("there are two of %s", one.Name)
 		}
@@ -98,7 +85,7 @@ func ReadPluginConfig(m *corev1.ConfigMap) (Component, PluginConfig, error) {
 	return c, r, nil
 }
 
-func (w wireContainer) plugin() (Plugin, error) {
+func pluginOf(w corev1.Container) (Plugin, error) {
 	text, ok := strings.CutPrefix(w.Name, containerPrefix)
 	if !ok {
 		return Plugin{}, fmt.Errorf("name %q: expected %sKEYID", w.Name, containerPrefix)

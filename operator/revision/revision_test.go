@@ -228,8 +228,8 @@ func TestStrict(t *testing.T) {
 		"keyID 3 is there twice":                                                        cfg(set("kmsharness.io/keys", "3,3")),
 		"annotation kmsharness.io/keys says keys 0,3":                                   cfg(set("kmsharness.io/keys", "0,3")),
 		"data[encryption-config]":                                                       cfg(func(s *corev1.Secret) { s.Data["encryption-config"] = []byte("resources: []") }),
-		`unknown field "secretbox"`: cfg(func(s *corev1.Secret) {
-			s.Data["encryption-config"] = []byte("resources: [{providers: [{secretbox: {}}]}]")
+		`unknown field "secretfox"`: cfg(func(s *corev1.Secret) {
+			s.Data["encryption-config"] = []byte("resources: [{providers: [{secretfox: {}}]}]")
 		}),
 		"providers[0]: expected one of":                                    cfg(func(s *corev1.Secret) { s.Data["encryption-config"] = []byte("resources: [{providers: [{}]}]") }),
 		`containers[0]: name "x"`:                                          plug("containers: [{name: x, args: []}]"),

@@ -1,40 +1,19 @@
 package operand
 
 import (
-	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	apiserverv1 "k8s.io/apiserver/pkg/apis/apiserver/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
-
-// rollOutFile is as much of an EncryptionConfiguration as it takes to name its providers.
-type rollOutFile struct {
-	Resources []rollOutList
-}
-
-type rollOutList struct {
-	Resources []string
-	Providers []rollOutProvider
-}
-
-type rollOutProvider struct {
-	KMS    *struct{ Name, Endpoint string }
-	AESCBC *rollOutKeys
-	AESGCM *rollOutKeys
-}
-
-type rollOutKeys struct {
-	Keys []struct {
-		Name   string
-		Secret []byte
-	}
-}
 
 // RollOut is what the harness knows of a file.
 type RollOut struct {
@@ -46,31 +25,30 @@ type RollOut struct {
 	Resources    []string
 }
 
-// ReadRollOut reads a file that an operator has made.
-func ReadRollOut(text []byte) (RollOut, error) {
-	r, err := readRollOut(text)
-	if err != nil {
-		return RollOut{}, fmt.Errorf("read the encryption configuration: %w", err)
+// readFile reads a file that an operator has made. What no API server knows is ignored.
+func readFile(text []byte) (file apiserverv1.EncryptionConfiguration, err error) {
+	if err := yaml.Unmarshal(text, &file); err != nil {
+		return file, fmt.Errorf("read the encryption configuration: %w", err)
 	}
-	return r, nil
+	return file, nil
 }
 
-func readRollOut(text []byte) (RollOut, error) {
-	var file rollOutFile
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return RollOut{}, err
+// ReadRollOut reads a file that an operator has made.
+func ReadRollOut(text []byte) (r RollOut, err error) {
+	file, err := readFile(text)
+	if err != nil {
+		return r, err
 	}
-	at := slices.IndexFunc(file.Resources, func(r rollOutList) bool { return slices.Contains(r.Resources, "secrets") })
+	at := slices.IndexFunc(file.Resources, func(r apiserverv1.ResourceConfiguration) bool { return slices.Contains(r.Resources, "secrets") })
 	if at < 0 && len(file.Resources) == 1 {
 		at = 0
 	}
 	if at < 0 || len(file.Resources[at].Providers) == 0 {
-		return RollOut{}, errors.New("expected one list of providers, or one that has the resource secrets")
+		return r, errors.New("read the encryption configuration: expected one list of providers, or one that has the resource secrets")
 	}
-	var r RollOut
 	for _, p := range file.Resources[at].Providers {
 		if err := r.add(p); err != nil {
-			return RollOut{}, err
+			return RollOut{}, fmt.Errorf("read the encryption configuration: %w", err)
 		}
 	}
 	for _, list := range file.Resources {
@@ -79,30 +57,33 @@ func readRollOut(text []byte) (RollOut, error) {
 	return r, nil
 }
 
-func (r *RollOut) add(p rollOutProvider) error {
+func (r *RollOut) add(p apiserverv1.ProviderConfiguration) error {
 	switch {
 	case p.KMS != nil:
 		if err := r.addKMS(p.KMS.Name, p.KMS.Endpoint); err != nil {
 			return fmt.Errorf("provider %s: %w", p.KMS.Name, err)
 		}
+	case revision.IsPlaceholder(p):
+		r.Placeholders = append(r.Placeholders, p.AESGCM.Keys[0].Name)
 	case p.AESCBC != nil:
-		r.addLocal(encryption.AESCBC, p.AESCBC)
+		return r.addLocal(encryption.AESCBC, p.AESCBC.Keys)
 	case p.AESGCM != nil:
-		r.addLocal(encryption.AESGCM, p.AESGCM)
+		return r.addLocal(encryption.AESGCM, p.AESGCM.Keys)
 	default:
 		r.Providers = append(r.Providers, encryption.Clear())
 	}
 	return nil
 }
 
-func (r *RollOut) addLocal(t encryption.Type, of *rollOutKeys) {
-	for _, k := range of.Keys {
-		if t == encryption.AESGCM && bytes.Count(k.Secret, []byte{0}) == len(k.Secret) {
-			r.Placeholders = append(r.Placeholders, k.Name)
-			continue
+func (r *RollOut) addLocal(t encryption.Type, keys []apiserverv1.Key) error {
+	for _, k := range keys {
+		secret, err := base64.StdEncoding.DecodeString(k.Secret)
+		if err != nil {
+			return fmt.Errorf("key %s: %w", k.Name, err)
 		}
-		r.Providers, r.Keys = append(r.Providers, encryption.Provider{Type: t, KeyID: k.Name}), append(r.Keys, k.Secret)
+		r.Providers, r.Keys = append(r.Providers, encryption.Provider{Type: t, KeyID: k.Name}), append(r.Keys, secret)
 	}
+	return nil
 }
 
 // Writer is the number of the key that encrypts: an identity key's, where there is one; empty: clear text without a key.
@@ -144,4 +125,24 @@ func (r *RollOut) addKMS(name, endpoint string) error {
 		err = fmt.Errorf("endpoint %q: expected the socket of keyID %s", endpoint, provider.KeyID)
 	}
 	return err
+}
+
+// WritingClearText is a file that an operator has made, with clear text as its first provider: whoever loads it writes clear text, and reads what it read
+// before.
+func WritingClearText(text []byte) ([]byte, error) {
+	file, err := readFile(text)
+	if err != nil {
+		return nil, err
+	}
+	for i, r := range file.Resources {
+		at := slices.IndexFunc(r.Providers, func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })
+		if at < 0 {
+			return nil, errors.New("read the encryption configuration: expected that every list of providers has identity")
+		}
+		file.Resources[i].Providers = slices.Concat(r.Providers[at:at+1], r.Providers[:at], r.Providers[at+1:])
+	}
+	if len(file.Resources) == 0 {
+		return nil, errors.New("read the encryption configuration: expected resources")
+	}
+	return yaml.Marshal(file)
 }
