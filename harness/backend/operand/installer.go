@@ -23,7 +23,7 @@ type Installer struct {
 	Options
 	sources   *sources
 	mirrors   *mirrors
-	revisions revisions
+	revisions *revisions
 
 	turn turn.Turn // of a step, or of a rollback
 	read struct {  // of what is wanted
@@ -44,11 +44,7 @@ type claim struct {
 }
 
 func newInstaller(o Options, s *sources) *Installer {
-	i := &Installer{Options: o, sources: s, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newMade(o), installed: map[string]int{}, back: map[string]int{}, placed: map[string]bool{}}
-	if o.Whole {
-		i.revisions = newFollowed(o)
-	}
-	return i
+	return &Installer{Options: o, sources: s, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newRevisions(o), installed: map[string]int{}, back: map[string]int{}, placed: map[string]bool{}}
 }
 
 // Current is the newest revision, with which a new pod begins.

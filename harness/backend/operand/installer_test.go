@@ -73,7 +73,7 @@ func TestRoll(t *testing.T) {
 	} {
 		pods := &notedPods{anew: test.anew, fails: test.fails}
 		i := installerOf(forTest(pods))
-		i.revisions = &made{last: Revision{3, operator.Configuration{File: []byte(aFile)}}}
+		i.revisions = &revisions{last: Revision{3, operator.Configuration{File: []byte(aFile)}}}
 		nodes := map[string]Node{"cp-1": {}, "cp-2": {}, "cp-3": {}, "cp-0": {Unavailable: true}}
 		err := i.roll(t.Context(), nodes)
 		if got := strings.Join(pods.calls, ", "); got != test.want || !errors.Is(err, ErrUnfinished) {
@@ -98,7 +98,7 @@ func TestRollBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	newest := &made{last: Revision{3, operator.Configuration{File: []byte(aFile), Plugins: []revision.Plugin{{KeyID: 2}}}}}
+	newest := &revisions{last: Revision{3, operator.Configuration{File: []byte(aFile), Plugins: []revision.Plugin{{KeyID: 2}}}}}
 	i.revisions, i.installed["cp-1"] = newest, 3
 	all, err := i.Revisions()
 	if err != nil || len(all) != 2 || string(all[2].File) != aFile {
@@ -159,7 +159,7 @@ func TestFollow(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: operator.RevisionName(3)}, Data: file}
 	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	client := fake.NewClientset(pod("cp-1", 3), pod("cp-2", 2), secret, node("cp-1"), node("cp-2"), node("cp-3"))
-	f := newFollowed(Options{APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	f := newRevisions(Options{Whole: true, APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
 	if err := f.look(t.Context(), map[string]Node{"cp-1": {}, "cp-2": {}, "cp-3": {Unavailable: true}}); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestFollowKubelets(t *testing.T) {
 	pod := operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodPending, "--revision=2")
 	pod.Namespace = Namespace
 	client := fake.NewClientset(&pod, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1"}})
-	f := newFollowed(Options{APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{anew: true}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
+	f := newRevisions(Options{Whole: true, APIServer: kubeAPIServer(), Client: client, Pods: &notedPods{anew: true}, Clock: clocktesting.NewFakeClock(time.Time{}), Log: slog.New(slog.DiscardHandler)})
 	look := func() int {
 		if err := f.look(t.Context(), map[string]Node{"cp-1": {}}); err != nil {
 			t.Fatal(err)
