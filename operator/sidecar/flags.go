@@ -2,36 +2,26 @@ package sidecar
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
 
-// change is one argument that was set, as it stands in the list of arguments.
-type change struct {
-	Set string `json:"set"`
-	// Before is the argument that it replaced; empty if it was added.
-	Before string `json:"before,omitempty"`
-}
-
 // setFlag sets a flag where it stands, or behind all others.
-func setFlag(c *corev1.Container, f Flag) (change, error) {
-	done := change{Set: "--" + f.Name + "=" + f.Value}
+func setFlag(c *corev1.Container, f Flag) error {
+	text := "--" + f.Name + "=" + f.Value
 	at, err := findFlag(c, f.Name)
-	if err != nil {
-		return done, err
+	switch {
+	case err != nil:
+		return err
+	case at != nil:
+		*at = text
+	case len(c.Args) > 0:
+		c.Args = append(c.Args, text)
+	default: // kubeadm's place for flags
+		c.Command = append(c.Command, text)
 	}
-	if at != nil {
-		done.Before, *at = *at, done.Set
-		return done, nil
-	}
-	list := &c.Command // kubeadm's place for flags
-	if len(c.Args) > 0 {
-		list = &c.Args
-	}
-	*list = append(*list, done.Set)
-	return done, nil
+	return nil
 }
 
 // findFlag is the place of a flag; nil if it is not set.
@@ -53,20 +43,4 @@ func findFlag(c *corev1.Container, name string) (found *string, err error) {
 		}
 	}
 	return found, nil
-}
-
-// unset undoes a change, unless somebody has changed the argument since: then it is theirs.
-func (done change) unset(c *corev1.Container) {
-	for _, list := range []*[]string{&c.Command, &c.Args} {
-		i := slices.Index(*list, done.Set)
-		if i < 0 {
-			continue
-		}
-		if done.Before != "" {
-			(*list)[i] = done.Before
-		} else {
-			*list = slices.Delete(*list, i, i+1)
-		}
-		return
-	}
 }

@@ -1,8 +1,9 @@
 package sidecar
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,17 +11,35 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Inject gives the pod with what spec says, in place of anything that was injected before. It does not change the
-// pod that it is given. An error names the one thing that is in the way.
+// Inject gives the pod with what spec says, in place of anything that was injected before: what has changed since then is lost. It does not change the pod
+// that it is given. An error names the one thing that is in the way.
 func Inject(pod *corev1.Pod, spec Spec) (*corev1.Pod, error) {
-	out, err := Remove(pod)
+	out, err := original(pod)
 	if err != nil {
-		return nil, err
-	}
-	if err := inject(out, spec); err != nil {
 		return nil, fmt.Errorf("inject into pod %s: %w", pod.Name, err)
 	}
+	before, err := json.Marshal(out)
+	if err == nil {
+		err = inject(out, spec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inject into pod %s: %w", pod.Name, err)
+	}
+	metav1.SetMetaDataAnnotation(&out.ObjectMeta, Annotation, string(before))
 	return out, nil
+}
+
+// original is a copy of the pod as it was before anything was injected.
+func original(pod *corev1.Pod) (*corev1.Pod, error) {
+	text, injected := pod.Annotations[Annotation]
+	if !injected {
+		return pod.DeepCopy(), nil
+	}
+	before := &corev1.Pod{}
+	if err := json.Unmarshal([]byte(text), before); err != nil {
+		return nil, fmt.Errorf("annotation %s: %w", Annotation, err)
+	}
+	return before, nil
 }
 
 func inject(pod *corev1.Pod, spec Spec) error {
@@ -38,27 +57,20 @@ func inject(pod *corev1.Pod, spec Spec) error {
 	if err != nil {
 		return err
 	}
-	var done record
-	if err := spec.APIServer.merge(server, &done); err != nil {
+	if err := spec.APIServer.merge(server); err != nil {
 		return err
 	}
 	for _, m := range volumes {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, m.volume())
-		done.Volumes = append(done.Volumes, Prefix+m.Name)
 	}
 	for _, c := range spec.Sidecars {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
-		done.Containers = append(done.Containers, c.Name)
 	}
-	for _, name := range slices.Sorted(maps.Keys(spec.Labels)) {
-		metav1.SetMetaDataLabel(&pod.ObjectMeta, name, spec.Labels[name])
-		done.Labels = append(done.Labels, name)
+	for name, value := range spec.Labels {
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
 	}
-	if spec.Namespace != "" {
-		done.Namespace = ptr.To(pod.Namespace)
-		pod.Namespace = spec.Namespace
-	}
-	return done.write(pod)
+	pod.Namespace = cmp.Or(spec.Namespace, pod.Namespace)
+	return nil
 }
 
 func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
@@ -95,8 +107,8 @@ func (m Mount) volume() corev1.Volume {
 	return corev1.Volume{Name: Prefix + m.Name, VolumeSource: corev1.VolumeSource{HostPath: &source}}
 }
 
-// merge changes the API server's own container and notes what it did.
-func (a APIServer) merge(c *corev1.Container, done *record) error {
+// merge changes the API server's own container.
+func (a APIServer) merge(c *corev1.Container) error {
 	for _, m := range a.Mounts {
 		if i := slices.IndexFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.MountPath == m.MountPath }); i >= 0 {
 			return fmt.Errorf("mount path %s of %s is used by volume %s", m.MountPath, c.Name, c.VolumeMounts[i].Name)
@@ -104,18 +116,16 @@ func (a APIServer) merge(c *corev1.Container, done *record) error {
 		c.VolumeMounts = append(c.VolumeMounts, m.mount())
 	}
 	for _, f := range a.Flags {
-		change, err := setFlag(c, f)
-		if err != nil {
+		if err := setFlag(c, f); err != nil {
 			return err
 		}
-		done.Flags = append(done.Flags, change)
 	}
 	if len(a.Wrap) > 0 && len(c.Command) == 0 {
 		return fmt.Errorf("%s has no command that could be wrapped, only that of its image", c.Name)
 	}
-	c.Command, done.Wrap = slices.Concat(a.Wrap, c.Command), a.Wrap
+	c.Command = slices.Concat(a.Wrap, c.Command)
 	if a.WithoutLiveness {
-		c.LivenessProbe, done.Liveness = nil, c.LivenessProbe
+		c.LivenessProbe = nil
 	}
 	return nil
 }

@@ -12,18 +12,11 @@ import (
 // InjectManifest is Inject for the manifest of a static pod. The result is the same for the same input, byte by byte, so a
 // kubelet that finds it again restarts nothing.
 func InjectManifest(manifest []byte, spec Spec) ([]byte, error) {
-	return convert(manifest, func(pod *corev1.Pod) (*corev1.Pod, error) { return Inject(pod, spec) })
-}
-
-// RemoveManifest is Remove for the manifest of a static pod.
-func RemoveManifest(manifest []byte) ([]byte, error) { return convert(manifest, Remove) }
-
-func convert(manifest []byte, f func(*corev1.Pod) (*corev1.Pod, error)) ([]byte, error) {
 	pod, err := decode(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("read the manifest of a static pod: %w", err)
 	}
-	if pod, err = f(pod); err != nil {
+	if pod, err = Inject(pod, spec); err != nil {
 		return nil, err
 	}
 	out, err := yaml.Marshal(pod)

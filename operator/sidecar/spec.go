@@ -8,7 +8,7 @@ import (
 const (
 	// Prefix begins the names of all volumes of this package.
 	Prefix = "kmsharness-"
-	// Annotation of the pod lists what was injected, and what it replaced.
+	// Annotation of the pod has the pod as it was before anything was injected, in JSON.
 	Annotation = "kmsharness.io/injected"
 	// APIServerContainer is the name that kubeadm and OpenShift give to the API server's own container.
 	APIServerContainer = "kube-apiserver"

@@ -40,29 +40,18 @@ func TestStrict(t *testing.T) {
 			c.Command = []string{"kube-apiserver", "--encryption-provider-config", "file"}
 		}),
 		"annotation kmsharness.io/injected: invalid": func(p *corev1.Pod, _ *sidecar.Spec) { p.Annotations[sidecar.Annotation] = "{x" },
-		`lists the container "theirs", which is not ours`: func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Annotations[sidecar.Annotation] = `{"containers":["theirs"]}`
-			p.Spec.InitContainers = []corev1.Container{{Name: "theirs"}}
-		},
-		`lists the volume "theirs", which is not ours`: func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Annotations[sidecar.Annotation] = `{"volumes":["theirs"]}`
-		},
-		"mounts our volume kmsharness-x": func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Annotations[sidecar.Annotation] = `{"volumes":["kmsharness-x"]}`
-			p.Spec.InitContainers = []corev1.Container{{Name: "theirs", VolumeMounts: []corev1.VolumeMount{{Name: "kmsharness-x"}}}}
-		},
-		"must be a DNS label":             plugin(func(s *sidecar.Sidecar) { s.Name = "Plugin" }),
-		"two sidecars are named reporter": plugin(func(s *sidecar.Sidecar) { s.Name = "reporter" }),
-		"plugin-1 has no image":           plugin(func(s *sidecar.Sidecar) { s.Image = "" }),
-		"give it none":                    plugin(func(s *sidecar.Sidecar) { s.AfterAPIServer = true }),
-		"two mounts at /run/kmsharness":   plugin(func(s *sidecar.Sidecar) { s.Mounts[1].MountPath = "/run/kmsharness" }),
-		"but elsewhere":                   plugin(func(s *sidecar.Sidecar) { s.Mounts[0].HostPath = "/elsewhere" }),
-		`path "run"`:                      plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "run" }),
-		`path "/run/../etc"`:              plugin(func(s *sidecar.Sidecar) { s.Mounts[0].HostPath = "/run/../etc" }),
-		"a colon":                         plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "/a:ro" }),
-		`volume "a/b"`:                    plugin(func(s *sidecar.Sidecar) { s.Mounts[0].Name = "a/b" }),
-		"without dashes":                  func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0].Name = "--v" },
-		"is given twice":                  func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0] = s.APIServer.Flags[1] },
+		"must be a DNS label":                        plugin(func(s *sidecar.Sidecar) { s.Name = "Plugin" }),
+		"two sidecars are named reporter":            plugin(func(s *sidecar.Sidecar) { s.Name = "reporter" }),
+		"plugin-1 has no image":                      plugin(func(s *sidecar.Sidecar) { s.Image = "" }),
+		"give it none":                               plugin(func(s *sidecar.Sidecar) { s.AfterAPIServer = true }),
+		"two mounts at /run/kmsharness":              plugin(func(s *sidecar.Sidecar) { s.Mounts[1].MountPath = "/run/kmsharness" }),
+		"but elsewhere":                              plugin(func(s *sidecar.Sidecar) { s.Mounts[0].HostPath = "/elsewhere" }),
+		`path "run"`:                                 plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "run" }),
+		`path "/run/../etc"`:                         plugin(func(s *sidecar.Sidecar) { s.Mounts[0].HostPath = "/run/../etc" }),
+		"a colon":                                    plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "/a:ro" }),
+		`volume "a/b"`:                               plugin(func(s *sidecar.Sidecar) { s.Mounts[0].Name = "a/b" }),
+		"without dashes":                             func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0].Name = "--v" },
+		"is given twice":                             func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0] = s.APIServer.Flags[1] },
 	} {
 		pod, s := parse(t, manifest(t)), spec()
 		change(pod, &s)
