@@ -35,10 +35,10 @@ type Kept func(*Seen)
 func ReadSecret(one *corev1.Secret) (Kept, error) {
 	switch kind := one.Labels[revision.KindLabel]; kind {
 	case revision.KindKey:
-		_, k, material, err := revision.ReadKey(one)
+		k, material, err := revision.ReadKey(one)
 		return func(s *Seen) { s.Keys, s.secrets[k.ID], s.material[k.ID] = append(s.Keys, k), one, material }, unreadable(err)
 	case revision.KindConfig:
-		_, c, file, err := revision.ReadConfig(one)
+		c, file, err := revision.ReadConfig(one)
 		return func(s *Seen) { s.Configs, s.files[c.Revision] = append(s.Configs, c), file }, unreadable(err)
 	}
 	return func(*Seen) {}, nil
@@ -46,7 +46,7 @@ func ReadSecret(one *corev1.Secret) (Kept, error) {
 
 // ReadConfigMap reads a revision of the plugin configuration.
 func ReadConfigMap(one *corev1.ConfigMap) (Kept, error) {
-	_, p, err := revision.ReadPluginConfig(one)
+	p, err := revision.ReadPluginConfig(one)
 	return func(s *Seen) { s.PluginConfigs = append(s.PluginConfigs, p) }, unreadable(err)
 }
 

@@ -115,8 +115,8 @@ func (d *decision) rest() {
 func (d *decision) prune() {
 	p := Prune{
 		Keys:          revision.PrunableKeys(d.Keys, d.Keep, d.cur),
-		Configs:       revision.Prunable(d.Configs, d.Keep, func(revision.Config) bool { return false }),
-		PluginConfigs: revision.Prunable(d.PluginConfigs, d.Keep, func(revision.PluginConfig) bool { return false }),
+		Configs:       revision.Prunable(d.Configs, d.Keep),
+		PluginConfigs: revision.Prunable(d.PluginConfigs, d.Keep),
 	}
 	if len(p.Keys)+len(p.Configs)+len(p.PluginConfigs) > 0 {
 		d.plan.do(p)

@@ -26,24 +26,24 @@ func ConfigSecret(c Component, r Config, f File) (*corev1.Secret, error) {
 
 // ReadConfig is the opposite of ConfigSecret. It gives the file, too. Keys that the file does not name in the same order are an error:
 // one of the two was edited.
-func ReadConfig(s *corev1.Secret) (Component, Config, []byte, error) {
-	c, n, err := identify(s.ObjectMeta, KindConfig, ConfigName)
+func ReadConfig(s *corev1.Secret) (Config, []byte, error) {
+	n, err := identify(s.ObjectMeta, KindConfig, ConfigName)
 	if err != nil {
-		return "", Config{}, nil, err
+		return Config{}, nil, err
 	}
 	keys, err := parseIDs(s.Annotations[keysAnnotation])
 	if err != nil {
-		return "", Config{}, nil, fmt.Errorf("%s: annotation %s: %w", s.Name, keysAnnotation, err)
+		return Config{}, nil, fmt.Errorf("%s: annotation %s: %w", s.Name, keysAnnotation, err)
 	}
 	text := s.Data[configKey]
 	inFile, plainAt, err := KeysInFile(text)
 	if err != nil {
-		return "", Config{}, nil, fmt.Errorf("%s: data[%s]: %w", s.Name, configKey, err)
+		return Config{}, nil, fmt.Errorf("%s: data[%s]: %w", s.Name, configKey, err)
 	}
 	if !fits(keys, inFile, plainAt) {
-		return "", Config{}, nil, fmt.Errorf("%s: annotation %s says keys %s, and data[%s] has others: expected the same order", s.Name, keysAnnotation, formatIDs(keys), configKey)
+		return Config{}, nil, fmt.Errorf("%s: annotation %s says keys %s, and data[%s] has others: expected the same order", s.Name, keysAnnotation, formatIDs(keys), configKey)
 	}
-	return c, Config{Revision: n, Keys: keys}, text, nil
+	return Config{Revision: n, Keys: keys}, text, nil
 }
 
 // fits: identity keys are in the file as identity and have no name there.

@@ -66,13 +66,10 @@ func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 }
 
 // ReadKey is the opposite of KeySecret. Nothing is guessed: a key that is misread is data that is lost.
-func ReadKey(s *corev1.Secret) (Component, Key, []byte, error) {
-	fail := func(format string, args ...any) (Component, Key, []byte, error) {
-		return "", Key{}, nil, fmt.Errorf("%s: "+format, append([]any{s.Name}, args...)...)
-	}
-	c, n, err := identify(s.ObjectMeta, KindKey, func(c Component, n int) string { return KeyName(c, uint64(n)) })
+func ReadKey(s *corev1.Secret) (Key, []byte, error) {
+	n, err := identify(s.ObjectMeta, KindKey, func(c Component, n int) string { return KeyName(c, uint64(n)) })
 	if err != nil {
-		return "", Key{}, nil, err
+		return Key{}, nil, err
 	}
 	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[modeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != "",
 		KEK: s.Annotations[kekAnnotation], Initial: s.Annotations[initialAnnotation], Converged: Convergence{KEK: s.Annotations[convergedKEK]}}
@@ -81,17 +78,17 @@ func ReadKey(s *corev1.Secret) (Component, Key, []byte, error) {
 		material = nil
 	}
 	if err := checkMaterial(k.Type, material); err != nil {
-		return fail("%w", err)
+		return Key{}, nil, fmt.Errorf("%s: %w", s.Name, err)
 	}
 	if k.Type == config.KMS {
 		if k.Plugin, err = config.ReadAPIServer(s.Data[pluginKey]); err != nil {
-			return fail("data[%s]: %w", pluginKey, err)
+			return Key{}, nil, fmt.Errorf("%s: data[%s]: %w", s.Name, pluginKey, err)
 		}
 	}
 	if k.Converged.Since, err = unstamp(s.Annotations[convergedSince]); err != nil {
-		return fail("annotation %s: %w", convergedSince, err)
+		return Key{}, nil, fmt.Errorf("%s: annotation %s: %w", s.Name, convergedSince, err)
 	}
-	return c, k, material, nil
+	return k, material, nil
 }
 
 // checkMaterial says whether a type can have the key material.

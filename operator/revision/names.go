@@ -64,26 +64,26 @@ func numbered(c Component, kind, name string, revision int) metav1.ObjectMeta {
 	return m
 }
 
-// identify reads component and number of an object, which its name and its labels must agree on.
-func identify(m metav1.ObjectMeta, kind string, name func(Component, int) string) (Component, int, error) {
+// identify reads the number of an object, whose name and labels must agree.
+func identify(m metav1.ObjectMeta, kind string, name func(Component, int) string) (int, error) {
 	c := Component(m.Labels[ComponentLabel])
 	switch c {
 	case KubeAPIServer, OpenShiftAPIServer, OAuthAPIServer:
 	default:
-		return "", 0, fmt.Errorf("%s: label %s is %q: expected an API server", m.Name, ComponentLabel, c)
+		return 0, fmt.Errorf("%s: label %s is %q: expected an API server", m.Name, ComponentLabel, c)
 	}
 	if got := m.Labels[KindLabel]; got != kind {
-		return "", 0, fmt.Errorf("%s: label %s is %q: expected %s", m.Name, KindLabel, got, kind)
+		return 0, fmt.Errorf("%s: label %s is %q: expected %s", m.Name, KindLabel, got, kind)
 	}
 	text := m.Name[strings.LastIndex(m.Name, "-")+1:]
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || name(c, n) != m.Name {
-		return "", 0, fmt.Errorf("%s: expected a name such as %s, with a number from 1", m.Name, name(c, 7))
+		return 0, fmt.Errorf("%s: expected a name such as %s, with a number from 1", m.Name, name(c, 7))
 	}
 	if label, there := m.Labels[RevisionLabel]; there && label != text {
-		return "", 0, fmt.Errorf("%s: label %s is %q: expected the number in the name", m.Name, RevisionLabel, label)
+		return 0, fmt.Errorf("%s: label %s is %q: expected the number in the name", m.Name, RevisionLabel, label)
 	}
-	return c, n, nil
+	return n, nil
 }
 
 // SocketName is what the socket of a key's plugin is called after: kms-{keyID}.sock. A plugin with other settings for the same key listens at the same
@@ -102,27 +102,24 @@ func ParseKeyID(text string) (uint64, error) {
 	return id, nil
 }
 
-// Prunable are revisions that may go, the oldest first: not among the keep newest, and not in use. Of the newest that never holds.
-func Prunable[T revisioned](all []T, keep int, inUse func(T) bool) []int {
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(a.revision(), b.revision()) })
-	var out []int
-	for _, r := range sorted[:max(0, len(sorted)-max(1, keep))] {
-		if !inUse(r) {
-			out = append(out, r.revision())
-		}
+// Prunable are revisions that may go, the oldest first: all but the keep newest, and never the newest.
+func Prunable[T revisioned](all []T, keep int) []int {
+	var numbers []int
+	for _, r := range all {
+		numbers = append(numbers, r.revision())
 	}
-	return out
+	slices.Sort(numbers)
+	return numbers[:max(0, len(numbers)-max(1, keep))]
 }
 
-// PrunableKeys are keys that may go, the oldest first. Whoever asks knows that no object is encrypted under a key that is not in one of
-// the configurations. The newest key stays, so that its ID is never given away again, and so do the keep newest of those not in use: a
+// PrunableKeys are keys that may go, the oldest first. Whoever asks knows that no object is encrypted under a key that is not in the
+// configuration. The newest key stays, so that its ID is never given away again, and so do the keep newest of those not in use: a
 // backup may need them.
-func PrunableKeys(keys []Key, keep int, configs ...Config) []uint64 {
+func PrunableKeys(keys []Key, keep int, c Config) []uint64 {
 	newest := NewestKey(keys).ID
 	var unused []uint64
 	for _, k := range keys {
-		used := slices.ContainsFunc(configs, func(c Config) bool { return slices.Contains(c.Keys, k.ID) })
-		if !used && k.ID != newest {
+		if !slices.Contains(c.Keys, k.ID) && k.ID != newest {
 			unused = append(unused, k.ID)
 		}
 	}

@@ -62,15 +62,15 @@ func container(p Plugin, socket string) corev1.Container {
 }
 
 // ReadPluginConfig is the opposite of PluginConfigMap.
-func ReadPluginConfig(m *corev1.ConfigMap) (Component, PluginConfig, error) {
-	c, n, err := identify(m.ObjectMeta, KindPluginConfig, PluginConfigName)
+func ReadPluginConfig(m *corev1.ConfigMap) (PluginConfig, error) {
+	n, err := identify(m.ObjectMeta, KindPluginConfig, PluginConfigName)
 	if err != nil {
-		return "", PluginConfig{}, err
+		return PluginConfig{}, err
 	}
 	r := PluginConfig{Revision: n}
 	var all pluginContainers
 	if err := yaml.UnmarshalStrict([]byte(m.Data[containersKey]), &all); err != nil {
-		return "", PluginConfig{}, fmt.Errorf("%s: data[%s]: %w", m.Name, containersKey, err)
+		return PluginConfig{}, fmt.Errorf("%s: data[%s]: %w", m.Name, containersKey, err)
 	}
 	for i, one := range all.Containers {
 		p, err := pluginOf(one)
@@ -78,11 +78,11 @@ func ReadPluginConfig(m *corev1.ConfigMap) (Component, PluginConfig, error) {
 			err = fmt.Errorf("there are two of %s", one.Name)
 		}
 		if err != nil {
-			return "", PluginConfig{}, fmt.Errorf("%s: data[%s]: containers[%d]: %w", m.Name, containersKey, i, err)
+			return PluginConfig{}, fmt.Errorf("%s: data[%s]: containers[%d]: %w", m.Name, containersKey, i, err)
 		}
 		r.Plugins = append(r.Plugins, p)
 	}
-	return c, r, nil
+	return r, nil
 }
 
 func pluginOf(w corev1.Container) (Plugin, error) {
