@@ -21,7 +21,7 @@ const Annotation = "kmsharness.io/kms"
 const Placeholder = "https://see-annotation.kmsharness.invalid"
 
 // readAnnotation reads one object with a type and the section that belongs to it, and nothing else.
-func readAnnotation(text string, o Options) (Plugin, error) {
+func readAnnotation(text string) (Plugin, error) {
 	at := "metadata.annotations[" + Annotation + "]"
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	var object map[string]json.RawMessage
@@ -44,11 +44,11 @@ func readAnnotation(text string, o Options) (Plugin, error) {
 			return Plugin{}, fmt.Errorf("%s.%s: expected nothing but type and %s for provider %s", at, key, p.Section, name)
 		}
 	}
-	return readSection(name, at+"."+p.Section, object[p.Section], o)
+	return readSection(name, at+"."+p.Section, object[p.Section])
 }
 
 // readSection reads the settings of a provider.
-func readSection(name, at string, section json.RawMessage, o Options) (Plugin, error) {
+func readSection(name, at string, section json.RawMessage) (Plugin, error) {
 	p, ok := providerNamed(name)
 	if !ok {
 		return Plugin{}, fmt.Errorf("%s: provider %q is unknown: expected one of %s", at, name, names())
@@ -60,7 +60,7 @@ func readSection(name, at string, section json.RawMessage, o Options) (Plugin, e
 	if err != nil {
 		return Plugin{}, fmt.Errorf("%s: %w", at, err)
 	}
-	return newPlugin(p, at, settings, o)
+	return newPlugin(p, at, settings)
 }
 
 // Annotate puts a provider into an APIServer configuration of type KMS, the placeholder included. section is in the form of the API.

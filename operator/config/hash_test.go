@@ -14,7 +14,7 @@ import (
 
 func read(t rapid.TB, a *configv1.APIServer) config.Wanted {
 	t.Helper()
-	w, err := config.Read(a, config.Options{Image: digest})
+	w, err := config.Read(a, config.Options{})
 	if err != nil {
 		t.Fatalf("%v", err)
 	}

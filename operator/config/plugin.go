@@ -14,7 +14,7 @@ import (
 type Plugin struct {
 	// Provider is a name of the table: "Vault", "AWS".
 	Provider string
-	// Image of the plugin; empty if neither the section nor the operator names one.
+	// Image of the plugin; empty if the section names none.
 	Image string
 	// settings in canonical form: sorted JSON of path to value. A string, so that plugins can be compared.
 	settings string
@@ -76,7 +76,7 @@ type Reference struct{ Kind, Name string }
 func (r Reference) String() string { return r.Kind + "/" + r.Name }
 
 // newPlugin validates a section by the table.
-func newPlugin(p Provider, at string, settings map[string]string, o Options) (Plugin, error) {
+func newPlugin(p Provider, at string, settings map[string]string) (Plugin, error) {
 	for _, path := range slices.Sorted(maps.Keys(settings)) {
 		if !slices.ContainsFunc(p.Fields, func(f Field) bool { return f.Path == path }) {
 			return Plugin{}, fmt.Errorf("%s.%s: provider %s has no such setting: expected %s", at, path, p.Name, p.paths())
@@ -88,9 +88,6 @@ func newPlugin(p Provider, at string, settings map[string]string, o Options) (Pl
 		}
 	}
 	image := settings[imageSetting]
-	if image == "" {
-		image = o.Image
-	}
 	settings = maps.Clone(settings)
 	delete(settings, imageSetting)
 	canonical, err := json.Marshal(settings) // keys are sorted
@@ -100,8 +97,35 @@ func newPlugin(p Provider, at string, settings map[string]string, o Options) (Pl
 	return Plugin{Provider: p.Name, Image: image, settings: string(canonical)}, nil
 }
 
+// NewPlugin is a plugin of settings by their paths, as Plugin.Settings has them.
+func NewPlugin(provider, image string, settings map[string]string) (Plugin, error) {
+	known, ok := providerNamed(provider)
+	if !ok {
+		return Plugin{}, fmt.Errorf("provider %q is unknown: expected one of %s", provider, names())
+	}
+	known.Fields = slices.DeleteFunc(known.Fields, func(f Field) bool { return f.Path == imageSetting }) // a plugin has it apart
+	p, err := newPlugin(known, provider, settings)
+	if err == nil {
+		p.Image = image
+	}
+	return p, err
+}
+
+// KeyName is what the KMS calls the key, for people: the settings that choose it.
+func (p Plugin) KeyName() string {
+	provider, _ := providerNamed(p.Provider)
+	settings := p.Settings()
+	var words []string
+	for _, f := range provider.Fields {
+		if v := settings[f.Path]; f.Key && v != "" {
+			words = append(words, v)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 // readPlugin takes the annotation before the field: see Annotation.
-func readPlugin(a *configv1.APIServer, o Options) (Plugin, error) {
+func readPlugin(a *configv1.APIServer) (Plugin, error) {
 	kms := a.Spec.Encryption.KMS
 	text, annotated := a.Annotations[Annotation]
 	stands := kms.Vault.VaultAddress == Placeholder
@@ -109,7 +133,7 @@ func readPlugin(a *configv1.APIServer, o Options) (Plugin, error) {
 	case annotated && !stands:
 		return Plugin{}, fmt.Errorf("metadata.annotations[%s] names a provider, and spec.encryption.kms another one: expected one of them, or %s as its vaultAddress", Annotation, Placeholder)
 	case annotated:
-		return readAnnotation(text, o)
+		return readAnnotation(text)
 	case stands:
 		return Plugin{}, fmt.Errorf("spec.encryption.kms.vault.vaultAddress is %s, which stands for a provider in metadata.annotations[%s], and there is none", Placeholder, Annotation)
 	case kms.Type == "":
@@ -121,5 +145,5 @@ func readPlugin(a *configv1.APIServer, o Options) (Plugin, error) {
 	if err != nil {
 		return Plugin{}, fmt.Errorf("spec.encryption.kms.vault: %w", err)
 	}
-	return readSection("Vault", "spec.encryption.kms.vault", section, o)
+	return readSection("Vault", "spec.encryption.kms.vault", section)
 }

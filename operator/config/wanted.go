@@ -32,8 +32,6 @@ type Wanted struct {
 
 // Options are what the cluster's configuration leaves to the operator.
 type Options struct {
-	// Image of the plugins whose section names none: the operator's KMS_PLUGIN_IMAGE.
-	Image string
 	// BeforeKMS: the operator is of a release that does not know KMS yet.
 	BeforeKMS bool
 }
@@ -63,7 +61,7 @@ func Read(a *configv1.APIServer, o Options) (Wanted, error) {
 	case Identity, AESCBC, AESGCM:
 		return plain(t, a)
 	case KMS:
-		plugin, err := readPlugin(a, o)
+		plugin, err := readPlugin(a)
 		if err != nil {
 			return Wanted{}, errors.New(contract.SafeText(err.Error(), contract.MaxDetailChars)) // it may quote what somebody wrote
 		}

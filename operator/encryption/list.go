@@ -116,7 +116,7 @@ func Switch(now, to List) []Stage {
 	}
 	old := now.without(to)
 	add(reading(now, to.without(now)), false)
-	written := writing(to, old)
+	written := reading(to, old)
 	add(written, !slices.Equal(now, to) && (now.Writer() != to.Writer() || len(old) > 0))
 	add(slices.Clone(to), false)
 	return stages
@@ -130,6 +130,3 @@ func reading(now, more List) List {
 	}
 	return slices.Insert(slices.Clone(now), at, more...)
 }
-
-// writing is the target, with what is old for reading.
-func writing(to, old List) List { return reading(to, old) }

@@ -4,21 +4,20 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/operator/config"
 )
 
-// Type of encryption, as spec.encryption.type of apiservers.config.openshift.io names it.
-type Type string
+// Type of encryption.
+type Type = config.Type
 
 // Types.
 const (
-	Identity Type = "identity" // clear text
-	AESCBC   Type = "aescbc"
-	AESGCM   Type = "aesgcm"
-	KMS      Type = "KMS" // version 2 of the plugin API
+	Identity = config.Identity // clear text
+	AESCBC   = config.AESCBC
+	AESGCM   = config.AESGCM
+	KMS      = config.KMS // version 2 of the plugin API
 )
-
-// Local says whether the API servers hold the key themselves.
-func (t Type) Local() bool { return t == AESCBC || t == AESGCM }
 
 // Provider is one entry of an encryption configuration. It is comparable.
 type Provider struct {
