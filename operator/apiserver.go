@@ -16,6 +16,8 @@ type APIServer struct {
 	Component revision.Component
 	// Namespace has the pods of the API server, and a Secret for each of their revisions. OperatorNamespace is the operator's own.
 	Namespace, OperatorNamespace string
+	// ClusterOperator is the name of the operator's ClusterOperator.
+	ClusterOperator string
 	// Kind and Resource of the operator's CR.
 	Kind     string
 	Resource schema.GroupVersionResource
@@ -25,8 +27,8 @@ type APIServer struct {
 
 // APIServerOf is the API server of an operator: kubeapiserver, openshiftapiserver or authentication.
 func APIServerOf(operator string) (APIServer, error) {
-	of := func(c revision.Component, operatorNamespace, kind, plural string, encrypted ...schema.GroupVersionResource) (APIServer, error) {
-		return APIServer{Component: c, Namespace: string(c), OperatorNamespace: operatorNamespace, Kind: kind,
+	of := func(c revision.Component, clusterOperator, operatorNamespace, kind, plural string, encrypted ...schema.GroupVersionResource) (APIServer, error) {
+		return APIServer{Component: c, Namespace: string(c), ClusterOperator: clusterOperator, OperatorNamespace: operatorNamespace, Kind: kind,
 			Resource: schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, Encrypted: encrypted}, nil
 	}
 	v1 := func(group, resource string) schema.GroupVersionResource {
@@ -34,11 +36,11 @@ func APIServerOf(operator string) (APIServer, error) {
 	}
 	switch operator {
 	case "kubeapiserver":
-		return of(revision.KubeAPIServer, "openshift-kube-apiserver-operator", "KubeAPIServer", "kubeapiservers", v1("", "configmaps"), v1("", "secrets"))
+		return of(revision.KubeAPIServer, "kube-apiserver", "openshift-kube-apiserver-operator", "KubeAPIServer", "kubeapiservers", v1("", "configmaps"), v1("", "secrets"))
 	case "openshiftapiserver":
-		return of(revision.OpenShiftAPIServer, "openshift-apiserver-operator", "OpenShiftAPIServer", "openshiftapiservers", v1("route.openshift.io", "routes"))
+		return of(revision.OpenShiftAPIServer, "openshift-apiserver", "openshift-apiserver-operator", "OpenShiftAPIServer", "openshiftapiservers", v1("route.openshift.io", "routes"))
 	case "authentication":
-		return of(revision.OAuthAPIServer, "openshift-authentication-operator", "Authentication", "authentications",
+		return of(revision.OAuthAPIServer, "authentication", "openshift-authentication-operator", "Authentication", "authentications",
 			v1("oauth.openshift.io", "oauthaccesstokens"), v1("oauth.openshift.io", "oauthauthorizetokens"))
 	}
 	return APIServer{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", operator)

@@ -130,18 +130,8 @@ type operator struct {
 const cluster = "cluster" // name of every operator CR and of the APIServer configuration
 
 func operatorNamed(name string) (operator, error) {
-	of := func(kind, plural, clusterOperator string) (operator, error) {
-		return operator{operatorFlag(name), kind, schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, clusterOperator}, nil
-	}
-	switch name {
-	case "", "kubeapiserver":
-		return of("KubeAPIServer", "kubeapiservers", "kube-apiserver")
-	case "openshiftapiserver":
-		return of("OpenShiftAPIServer", "openshiftapiservers", "openshift-apiserver")
-	case "authentication":
-		return of("Authentication", "authentications", "authentication")
-	}
-	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
+	a, err := lifecycle.APIServerOf(operatorFlag(name))
+	return operator{operatorFlag(name), a.Kind, a.Resource, a.ClusterOperator}, err
 }
 
 // operatorFlag is the name of the operator on the command lines of reporter and aggregator.
