@@ -7,8 +7,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -68,16 +70,21 @@ func (o *Operator) migrated(ctx context.Context, begun *unstructured.Unstructure
 	if err != nil {
 		return false, nil
 	}
-	conditions, _, _ := unstructured.NestedSlice(m.Object, "status", "conditions")
-	for _, one := range conditions {
-		c, _ := one.(map[string]any)
-		switch {
-		case c["status"] != string(metav1.ConditionTrue):
-		case c["type"] == MigrationSucceeded:
-			return true, nil
-		case c["type"] == MigrationFailed:
-			return false, fmt.Errorf("it failed: %v", c["message"])
+	conditions := ConditionsOf(m)
+	if meta.IsStatusConditionTrue(conditions, MigrationFailed) {
+		return false, fmt.Errorf("it failed: %s", meta.FindStatusCondition(conditions, MigrationFailed).Message)
+	}
+	return meta.IsStatusConditionTrue(conditions, MigrationSucceeded), nil
+}
+
+// ConditionsOf are the conditions of an object. Those that cannot be read are left out.
+func ConditionsOf(u *unstructured.Unstructured) (all []metav1.Condition) {
+	items, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
+	for _, one := range items {
+		var c metav1.Condition
+		if fields, is := one.(map[string]any); is && runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c) == nil {
+			all = append(all, c)
 		}
 	}
-	return false, nil
+	return all
 }

@@ -18,12 +18,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-const (
-	// migrationPage is how many objects are listed at once; only their metadata are.
-	migrationPage = 500
-	// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
-	migrationRetry = 100 * time.Millisecond
-)
+// migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
+const migrationRetry = 100 * time.Millisecond
 
 // pace is how fast objects are written anew.
 type pace struct {
@@ -87,36 +83,22 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 	return group.Wait()
 }
 
-// listAll lists every object of a resource. A list that takes so long that its version is compacted begins anew.
-func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionResource) ([]place, error) {
-	var all []place
-	token := ""
-	for try := 0; ; {
+// listAll lists every object of a resource, until an API server answers.
+func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionResource) (all []place, err error) {
+	for try := 0; ; try++ {
 		var list *metav1.PartialObjectMetadataList
 		err := ds.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
-			list, err = c.meta.Resource(resource).List(ctx, metav1.ListOptions{Limit: migrationPage, Continue: token})
+			list, err = c.meta.Resource(resource).List(ctx, metav1.ListOptions{})
 			return err
 		})
 		switch {
-		case apierrors.IsResourceExpired(err):
-			all, token = nil, ""
-			continue
-		case apierrors.IsNotFound(err): // the version is not served
-			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
-		case err != nil && ctx.Err() == nil:
-			if err := pause(ctx, migrationRetry); err != nil {
-				return nil, err
+		case err == nil:
+			for _, o := range list.Items {
+				all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
 			}
-			try++
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
-		}
-		for _, o := range list.Items {
-			all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
-		}
-		if token = list.Continue; token == "" {
 			return all, nil
+		case apierrors.IsNotFound(err) || pause(ctx, migrationRetry) != nil: // not found: the version is not served
+			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
 		}
 	}
 }

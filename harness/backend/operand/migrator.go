@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +47,8 @@ func (m *migrator) step(ctx context.Context) error {
 
 // ended reports whether a migration has a result.
 func ended(u *unstructured.Unstructured) bool {
-	return has(u, operator.MigrationSucceeded) || has(u, operator.MigrationFailed)
+	all := operator.ConditionsOf(u)
+	return meta.IsStatusConditionTrue(all, operator.MigrationSucceeded) || meta.IsStatusConditionTrue(all, operator.MigrationFailed)
 }
 
 // now reads a migration; nil if it is gone, or another one.
@@ -111,17 +113,6 @@ func (m *migrator) watchGone(ctx context.Context, u *unstructured.Unstructured, 
 			return
 		}
 	}
-}
-
-// has reports whether a condition is True.
-func has(u *unstructured.Unstructured, kind string) bool {
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, c := range conditions {
-		if c, ok := c.(map[string]any); ok && c["type"] == kind {
-			return c["status"] == "True"
-		}
-	}
-	return false
 }
 
 // result sets the one condition of a migration that is True. A migration that is gone, or another one by now, needs none.
