@@ -29,32 +29,6 @@ const (
 	appGuard     = "guard"
 )
 
-// kubeletPlan is what becomes of the pods of a namespace: they end with success, become ready, or are deleted.
-type kubeletPlan struct {
-	succeed, serve, remove []*corev1.Pod
-}
-
-// planPods decides on the pods of available nodes. Pods of other nodes stay as they are: their kubelet does not run.
-func planPods(pods []corev1.Pod, available func(node string) bool) (plan kubeletPlan) {
-	for n := range pods {
-		pod := &pods[n]
-		app, node := pod.Labels["app"], pod.Spec.NodeName
-		if app != appInstaller && app != appPruner && app != appGuard || !available(node) {
-			continue
-		}
-		ended := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-		switch {
-		case pod.DeletionTimestamp != nil:
-			plan.remove = append(plan.remove, pod)
-		case app == appGuard && pod.Status.Phase != corev1.PodRunning:
-			plan.serve = append(plan.serve, pod)
-		case app != appGuard && !ended:
-			plan.succeed = append(plan.succeed, pod)
-		}
-	}
-	return plan
-}
-
 // installedRevisions are the highest revisions that installer pods have installed, by node: they ended with success. One whose revision cannot be read is an
 // error, because its revision would never be rolled out.
 func installedRevisions(pods []corev1.Pod) (map[string]int, error) {
@@ -112,7 +86,7 @@ func (k *kubelet) showReady(ctx context.Context, nodes map[string]Node) error {
 	return nil
 }
 
-// step gives the revisions that nodes are to have. Before that it lets the pods do what is planned, if there are no kubelets.
+// step gives the revisions that nodes are to have. Before that it does what kubelets would, if there are none.
 func (k *kubelet) step(ctx context.Context, nodes map[string]Node) (map[string]int, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -120,35 +94,38 @@ func (k *kubelet) step(ctx context.Context, nodes map[string]Node) (map[string]i
 	if err != nil {
 		return nil, fmt.Errorf("list the operator's pods: %w", err)
 	}
-	if !k.Pods.Anew() {
-		err := k.showReady(ctx, nodes)
-		if err == nil {
-			err = k.carryOut(ctx, planPods(list.Items, func(node string) bool { n, there := nodes[node]; return there && !n.Unavailable }))
+	if k.Pods.Anew() {
+		return installedRevisions(list.Items)
+	}
+	if err := k.showReady(ctx, nodes); err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		pod := &list.Items[i]
+		if n, there := nodes[pod.Spec.NodeName]; !there || n.Unavailable { // its kubelet does not run
+			continue
 		}
-		if err != nil {
+		if err := k.run(ctx, pod); err != nil {
 			return nil, err
 		}
 	}
 	return installedRevisions(list.Items)
 }
 
-// carryOut carries out a plan, and notes in the pods what has become of them.
-func (k *kubelet) carryOut(ctx context.Context, plan kubeletPlan) error {
-	for _, pod := range plan.remove {
+// run does what becomes of a pod next: it is deleted, or ends with success, or a guard becomes ready.
+func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	guard := pod.Labels["app"] == appGuard
+	switch {
+	case pod.DeletionTimestamp != nil:
 		now := int64(0)
 		if err := k.Client.CoreV1().Pods(k.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("end pod %s: %w", pod.Name, err)
 		}
-	}
-	for _, pod := range plan.succeed {
-		if err := k.write(ctx, pod, corev1.PodSucceeded, corev1.ConditionFalse); err != nil {
-			return err
-		}
-	}
-	for _, pod := range plan.serve {
-		if err := k.write(ctx, pod, corev1.PodRunning, corev1.ConditionTrue); err != nil {
-			return err
-		}
+		return nil
+	case guard && pod.Status.Phase != corev1.PodRunning:
+		return k.write(ctx, pod, corev1.PodRunning, corev1.ConditionTrue)
+	case !guard && !over(pod):
+		return k.write(ctx, pod, corev1.PodSucceeded, corev1.ConditionFalse)
 	}
 	return nil
 }

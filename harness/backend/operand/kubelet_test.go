@@ -2,12 +2,13 @@ package operand
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func operatorPod(app, name, node string, phase corev1.PodPhase, args ...string) corev1.Pod {
@@ -15,41 +16,41 @@ func operatorPod(app, name, node string, phase corev1.PodPhase, args ...string) 
 		Spec: corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Args: args}}}, Status: corev1.PodStatus{Phase: phase}}
 }
 
-func TestPlanPods(t *testing.T) {
-	deleted := operatorPod(appGuard, "deleted", "cp-1", corev1.PodRunning)
-	deleted.DeletionTimestamp = &metav1.Time{}
+// Pods of available nodes end, become ready or go; those of others, and the harness's own, stay as they are.
+func TestPods(t *testing.T) {
 	pods := []corev1.Pod{
 		operatorPod(appInstaller, "installer-2-cp-1", "cp-1", corev1.PodSucceeded, "-v=2", "--revision=2"),
 		operatorPod(appInstaller, "installer-3-cp-1", "cp-1", corev1.PodPending, "--revision=3"),
-		operatorPod(appInstaller, "installer-3-cp-2", "cp-2", corev1.PodPending, "--revision=3"), // the node is unavailable
+		operatorPod(appInstaller, "installer-3-cp-2", "cp-2", corev1.PodPending, "--revision=3"),
 		operatorPod(appPruner, "revision-pruner-2-cp-1", "cp-1", corev1.PodPending),
-		operatorPod(appPruner, "revision-pruner-1-cp-1", "cp-1", corev1.PodSucceeded),
 		operatorPod(appGuard, "guard-cp-1", "cp-1", corev1.PodPending),
 		operatorPod(appGuard, "guard-cp-3", "cp-3", corev1.PodRunning),
-		operatorPod(Namespace, "kube-apiserver-cp-1", "cp-1", corev1.PodPending), // the harness's own
-		deleted,
+		operatorPod(appGuard, "deleted", "cp-1", corev1.PodRunning),
+		operatorPod(Namespace, "kube-apiserver-cp-1", "cp-1", corev1.PodPending),
 	}
-	plan := planPods(pods, func(node string) bool { return node != "cp-2" })
-	names := func(pods []*corev1.Pod) (all []string) {
-		for _, pod := range pods {
-			all = append(all, pod.Name)
+	pods[6].DeletionTimestamp, pods[6].Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"kubelet"}
+	var objects []runtime.Object
+	for i := range pods {
+		pods[i].Namespace = Namespace
+		objects = append(objects, &pods[i])
+	}
+	for _, name := range []string{"cp-1", "cp-2", "cp-3"} {
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	o := forTest(&notedPods{}, objects...)
+	k := &kubelet{o, map[string]corev1.ConditionStatus{}}
+	installed, err := k.step(t.Context(), map[string]Node{"cp-1": {}, "cp-2": {Unavailable: true}, "cp-3": {}})
+	if err != nil || !maps.Equal(installed, map[string]int{"cp-1": 3}) {
+		t.Errorf("installed %v %v, want revision 3 on cp-1 alone", installed, err)
+	}
+	for name, want := range map[string]corev1.PodPhase{"installer-3-cp-1": corev1.PodSucceeded, "installer-3-cp-2": corev1.PodPending, "revision-pruner-2-cp-1": corev1.PodSucceeded,
+		"guard-cp-1": corev1.PodRunning, "guard-cp-3": corev1.PodRunning, "kube-apiserver-cp-1": corev1.PodPending} {
+		if pod, err := o.Client.CoreV1().Pods(Namespace).Get(t.Context(), name, metav1.GetOptions{}); err != nil || pod.Status.Phase != want {
+			t.Errorf("%s: %v, %v, want %s", name, pod.Status.Phase, err, want)
 		}
-		return all
 	}
-	for what, c := range map[string]struct{ got, want []string }{
-		"succeed": {names(plan.succeed), []string{"installer-3-cp-1", "revision-pruner-2-cp-1"}},
-		"serve":   {names(plan.serve), []string{"guard-cp-1"}},
-		"remove":  {names(plan.remove), []string{"deleted"}},
-	} {
-		if !slices.Equal(c.got, c.want) {
-			t.Errorf("%s: %v, want %v", what, c.got, c.want)
-		}
-	}
-	for _, pod := range plan.succeed {
-		pod.Status.Phase = corev1.PodSucceeded
-	}
-	if got, err := installedRevisions(pods); err != nil || !maps.Equal(got, map[string]int{"cp-1": 3}) {
-		t.Errorf("installed %v %v, want revision 3 on cp-1 alone", got, err)
+	if pod, err := o.Client.CoreV1().Pods(Namespace).Get(t.Context(), "deleted", metav1.GetOptions{}); err == nil {
+		t.Errorf("%s is still there", pod.Name)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,8 +31,9 @@ func Prepare(ctx context.Context, o Options) error {
 		}
 		// Pods need one, and nobody else makes it where no controllers run.
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default", Namespace: name}}
-		if _, err := o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create service account %s/default: %w", name, err)
+		_, err := o.Client.CoreV1().ServiceAccounts(name).Create(ctx, account, metav1.CreateOptions{})
+		if err := made(err, "service account", name, "default"); err != nil {
+			return err
 		}
 	}
 	if err := o.serveMigrations(ctx); err != nil || !o.Whole {
@@ -42,19 +44,21 @@ func Prepare(ctx context.Context, o Options) error {
 
 func (o Options) namespace(ctx context.Context, name string) error {
 	_, err := o.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create namespace %s: %w", name, err)
+	return made(err, "namespace", "", name)
+}
+
+// made is the error of a request that creates an object. One that is there already is made.
+func made(err error, kind, namespace, name string) error {
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("create %s %s: %w", kind, path.Join(namespace, name), err)
 }
 
 // create creates an object, unless it is there.
 func (o Options) create(ctx context.Context, r schema.GroupVersionResource, u *unstructured.Unstructured) error {
 	_, err := o.Dynamic.Resource(r).Namespace(u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create %s %s: %w", u.GetKind(), u.GetName(), err)
-	}
-	return nil
+	return made(err, u.GetKind(), u.GetNamespace(), u.GetName())
 }
 
 func crdResource() schema.GroupVersionResource {

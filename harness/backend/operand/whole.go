@@ -119,8 +119,8 @@ func (o Options) prepareWhole(ctx context.Context) error {
 	} {
 		_, err := o.Client.CoreV1().ConfigMaps(bundle.namespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: bundle.name},
 			Data: map[string]string{"ca-bundle.crt": string(o.CA)}}, metav1.CreateOptions{FieldManager: fieldManager})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create ConfigMap %s/%s: %w", bundle.namespace, bundle.name, err)
+		if err := made(err, "ConfigMap", bundle.namespace, bundle.name); err != nil {
+			return err
 		}
 	}
 	return errors.Join(o.recoveryToken(ctx), o.firstStatuses(ctx), o.prepareKubelets(ctx))
@@ -235,8 +235,5 @@ func (o Options) recoveryToken(ctx context.Context) error {
 		Type:       corev1.SecretTypeServiceAccountToken,
 		Data:       map[string][]byte{"token": []byte("none"), "ca.crt": o.CA, "namespace": []byte(o.Namespace)},
 	}, metav1.CreateOptions{FieldManager: fieldManager})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create Secret %s/%s: %w", o.Namespace, secret, err)
-	}
-	return nil
+	return made(err, "Secret", o.Namespace, secret)
 }
