@@ -43,14 +43,8 @@ func original(pod *corev1.Pod) (*corev1.Pod, error) {
 }
 
 func inject(pod *corev1.Pod, spec Spec) error {
-	if err := spec.validate(); err != nil {
-		return err
-	}
 	volumes, err := spec.volumes()
 	if err != nil {
-		return err
-	}
-	if err := conflicts(pod, spec, volumes); err != nil {
 		return err
 	}
 	server, err := apiServer(pod)
@@ -64,13 +58,19 @@ func inject(pod *corev1.Pod, spec Spec) error {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, m.volume())
 	}
 	for _, c := range spec.Sidecars {
+		switch {
+		case c.Image == "":
+			return fmt.Errorf("sidecar %s has no image", c.Name)
+		case c.AfterAPIServer && c.StartupProbe != nil:
+			return fmt.Errorf("sidecar %s waits for the API server, which would wait for its startup probe: give it none", c.Name)
+		}
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
 	}
 	for name, value := range spec.Labels {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
 	}
 	pod.Namespace = cmp.Or(spec.Namespace, pod.Namespace)
-	return nil
+	return validate(pod)
 }
 
 func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
@@ -110,9 +110,6 @@ func (m Mount) volume() corev1.Volume {
 // merge changes the API server's own container.
 func (a APIServer) merge(c *corev1.Container) error {
 	for _, m := range a.Mounts {
-		if i := slices.IndexFunc(c.VolumeMounts, func(v corev1.VolumeMount) bool { return v.MountPath == m.MountPath }); i >= 0 {
-			return fmt.Errorf("mount path %s of %s is used by volume %s", m.MountPath, c.Name, c.VolumeMounts[i].Name)
-		}
 		c.VolumeMounts = append(c.VolumeMounts, m.mount())
 	}
 	for _, f := range a.Flags {

@@ -20,7 +20,7 @@ type Spec struct {
 	// a startup probe, answers it), and the API server after the last one. They come after the pod's other init containers.
 	Sidecars  []Sidecar
 	APIServer APIServer
-	// Labels of the pod, such as its revision. The pod must not have them already.
+	// Labels of the pod, such as its revision.
 	Labels map[string]string
 	// Namespace of the pod; empty: the one that it has.
 	Namespace string

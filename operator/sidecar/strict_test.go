@@ -20,15 +20,12 @@ func TestStrict(t *testing.T) {
 	}
 	for text, change := range map[string]change{
 		"container plugin-1 exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "plugin-1"})
-		},
-		"container reporter exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "reporter"})
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: "plugin-1", Image: "theirs"})
 		},
 		"volume kmsharness-run exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "kmsharness-run"})
 		},
-		"mount path /etc/kubernetes/enc of kube-apiserver is used by volume theirs": server(func(c *corev1.Container) {
+		"kube-apiserver: two mounts at /etc/kubernetes/enc": server(func(c *corev1.Container) {
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "theirs", MountPath: "/etc/kubernetes/enc"})
 		}),
 		"no container kube-apiserver": server(func(c *corev1.Container) { c.Name = "other" }),
@@ -41,7 +38,7 @@ func TestStrict(t *testing.T) {
 		}),
 		"annotation kmsharness.io/injected: invalid": func(p *corev1.Pod, _ *sidecar.Spec) { p.Annotations[sidecar.Annotation] = "{x" },
 		"must be a DNS label":                        plugin(func(s *sidecar.Sidecar) { s.Name = "Plugin" }),
-		"two sidecars are named reporter":            plugin(func(s *sidecar.Sidecar) { s.Name = "reporter" }),
+		"container reporter exists already":          plugin(func(s *sidecar.Sidecar) { s.Name = "reporter" }),
 		"plugin-1 has no image":                      plugin(func(s *sidecar.Sidecar) { s.Image = "" }),
 		"give it none":                               plugin(func(s *sidecar.Sidecar) { s.AfterAPIServer = true }),
 		"two mounts at /run/kmsharness":              plugin(func(s *sidecar.Sidecar) { s.Mounts[1].MountPath = "/run/kmsharness" }),
@@ -49,9 +46,7 @@ func TestStrict(t *testing.T) {
 		`path "run"`:                                 plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "run" }),
 		`path "/run/../etc"`:                         plugin(func(s *sidecar.Sidecar) { s.Mounts[0].HostPath = "/run/../etc" }),
 		"a colon":                                    plugin(func(s *sidecar.Sidecar) { s.Mounts[0].MountPath = "/a:ro" }),
-		`volume "a/b"`:                               plugin(func(s *sidecar.Sidecar) { s.Mounts[0].Name = "a/b" }),
-		"without dashes":                             func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0].Name = "--v" },
-		"is given twice":                             func(_ *corev1.Pod, s *sidecar.Spec) { s.APIServer.Flags[0] = s.APIServer.Flags[1] },
+		`volume "kmsharness-a/b"`:                    plugin(func(s *sidecar.Sidecar) { s.Mounts[0].Name = "a/b" }),
 	} {
 		pod, s := parse(t, manifest(t)), spec()
 		change(pod, &s)
