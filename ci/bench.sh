@@ -9,4 +9,4 @@ go test -run '^$' -bench . -benchtime 60000x ./fakeplugin/...
 go test -run '^$' -bench Seed -benchtime 5x ./harness/swarm
 # Alternative services: time of a request of plain client-go to that of a wrapped client, and of a request through a load balancer to
 # that of a direct one.
-go test -run '^$' -bench . -benchtime 100x ./harness/altsvc
+go test -run '^$' -bench . -benchtime 100x ./altsvc

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/metrics"

@@ -5,7 +5,7 @@ import (
 	"context"
 	"io"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise/front"
+	"github.com/kmsharness/kmsharness/altsvc/advertise/front"
 	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/version"
 )

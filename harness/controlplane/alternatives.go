@@ -11,7 +11,7 @@ import (
 
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
+	"github.com/kmsharness/kmsharness/altsvc/advertise"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
+	"github.com/kmsharness/kmsharness/altsvc/advertise"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/host"
 )

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
 
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 

@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/reporter"

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/altsvc"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/host"

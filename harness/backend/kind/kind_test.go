@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise/front"
+	"github.com/kmsharness/kmsharness/altsvc/advertise/front"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"

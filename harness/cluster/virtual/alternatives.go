@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
+	"github.com/kmsharness/kmsharness/altsvc/advertise"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 )
 
 // Headers in which a front proxy names the user of a request (--requestheader-username-headers, --requestheader-group-headers).

@@ -31,7 +31,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc/advertise"
+	"github.com/kmsharness/kmsharness/altsvc/advertise"
 	"github.com/kmsharness/kmsharness/internal/entry"
 )
 

@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 )
 
 // Wrap a configuration before clients are made of it.

@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 )
 
 // FeatureGate is the name of the feature gate. It is off by default.

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/altsvc"
+	"github.com/kmsharness/kmsharness/altsvc"
 )
 
 // authority signs the certificates of a test.
