@@ -60,7 +60,7 @@ func (lb *LoadBalancer) Add(name, upstream string) error {
 	if lb.find(name) >= 0 {
 		return lb.errorf("add", name, ErrMemberExists)
 	}
-	lb.members = append(lb.members, &member{host: lb.host, name: name, upstream: upstream, control: newControl(name)})
+	lb.members = append(lb.members, newMember(lb.host, name, upstream))
 	return nil
 }
 
@@ -141,11 +141,17 @@ func (lb *LoadBalancer) Close() error {
 
 func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
 	for _, m := range lb.turn() {
-		if m.serve(ctx, client, lb.timeout) {
+		if lb.try(ctx, m, client) {
 			return
 		}
 	}
 	resetConn(client) // no member can be reached
+}
+
+func (lb *LoadBalancer) try(ctx context.Context, m *member, client net.Conn) bool {
+	ctx, cancel := context.WithTimeout(ctx, lb.timeout)
+	defer cancel()
+	return m.serve(ctx, client)
 }
 
 // turn is the order in which one connection tries the members.
