@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -27,42 +26,38 @@ func NewClient(at string) (Client, error) {
 
 // State of the program.
 func (c Client) State(ctx context.Context) (State, error) {
-	return c.do(ctx, http.MethodGet, "state", nil)
+	return c.do(ctx, http.MethodGet, "state")
 }
 
 // Start starts the program and returns when it runs (not when it is ready). Starting a running one is no error.
 func (c Client) Start(ctx context.Context) (State, error) {
-	return c.do(ctx, http.MethodPost, "start", nil)
+	return c.do(ctx, http.MethodPost, "start")
 }
 
-// Stop sends SIGTERM, after DefaultGrace SIGKILL, and returns when the program is gone. It stays down until it is started.
-func (c Client) Stop(ctx context.Context) (State, error) { return c.StopWithin(ctx, DefaultGrace) }
-
-// StopWithin is Stop with a grace of its own.
-func (c Client) StopWithin(ctx context.Context, grace time.Duration) (State, error) {
-	return c.do(ctx, http.MethodPost, "stop", url.Values{"grace": {grace.String()}})
+// Stop sends SIGTERM, after 4 s SIGKILL, and returns when the program is gone. It stays down until it is started.
+func (c Client) Stop(ctx context.Context) (State, error) {
+	return c.do(ctx, http.MethodPost, "stop")
 }
 
 // Kill sends SIGKILL and returns when the program is gone. It stays down until it is started.
 func (c Client) Kill(ctx context.Context) (State, error) {
-	return c.do(ctx, http.MethodPost, "kill", nil)
+	return c.do(ctx, http.MethodPost, "kill")
 }
 
 // Pause freezes the program and its children and returns when it stands still.
 func (c Client) Pause(ctx context.Context) (State, error) {
-	return c.do(ctx, http.MethodPost, "pause", nil)
+	return c.do(ctx, http.MethodPost, "pause")
 }
 
 // Resume lets a paused program continue. Resuming a running one is no error.
 func (c Client) Resume(ctx context.Context) (State, error) {
-	return c.do(ctx, http.MethodPost, "resume", nil)
+	return c.do(ctx, http.MethodPost, "resume")
 }
 
-func (c Client) do(ctx context.Context, method, verb string, query url.Values) (s State, err error) {
+func (c Client) do(ctx context.Context, method, verb string) (s State, err error) {
 	client := httpjson.NewClient(host.Host{}, c.at, "")
 	defer client.Close()
-	path := (&url.URL{Path: "/v1/" + verb, RawQuery: query.Encode()}).String()
-	if err := client.Do(ctx, method, path, nil, &s); err != nil {
+	if err := client.Do(ctx, method, "/v1/"+verb, nil, &s); err != nil {
 		return State{}, fmt.Errorf("supervisor: %w", err)
 	}
 	return s, nil
@@ -70,7 +65,7 @@ func (c Client) do(ctx context.Context, method, verb string, query url.Values) (
 
 // States of the program. The last three are without a process.
 const (
-	Waiting = "waiting" // not started yet: for the URL of --wait-for
+	Waiting = "waiting" // its container has just begun
 	Running = "running"
 	Paused  = "paused"
 	Stopped = "stopped" // ended, or never started, on request; stays down until it is started
@@ -82,8 +77,6 @@ type State struct {
 	State string `json:"state"`
 	// PID in the container's own namespace; 0 without a process.
 	PID int `json:"pid"`
-	// Starts of the program since the container started.
-	Starts int `json:"starts"`
 	// ExitCode of the last process as a container reports it: 128 + n after signal n. Nil while there was none, or it lives.
 	ExitCode *int `json:"exitCode,omitempty"`
 	// Since is when the program came into this state.

@@ -7,9 +7,8 @@
 // (harness/process) executes them. An end without a request is passed on: a program that ends by itself ends its
 // container with the same exit code.
 //
-// The package has the processes of the program, the control API and its client, the journal of changes, the wait for a
-// URL, and the collection of orphans. Its flags name the program; operator/sidecar adds the
-// supervisor to a container.
+// The package has the processes of the program, the control API and its client, the journal of changes, and the
+// collection of orphans. Its flags name the program; operator/sidecar adds the supervisor to a container.
 //
 // The program must not excuse itself: by a line in the journal, or by a request to the control API. With --user it is another user than the supervisor,
 // and neither its user nor its group can enter the folders of the two.

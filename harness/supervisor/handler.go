@@ -3,20 +3,16 @@ package supervisor
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 )
-
-// maxGrace bounds ?grace=: a longer one is a mistake in its unit.
-const maxGrace = 10 * time.Minute
 
 // handler is the control API. Every verb answers with the state that it led to.
 func handler(p *program) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /v1/state", httpjson.Handler(func(*http.Request) (any, error) { return p.State(), nil }))
 	mux.Handle("POST /v1/start", verb(p, p.start))
-	mux.Handle("POST /v1/stop", httpjson.Handler(func(r *http.Request) (any, error) { return stopped(p, r) }))
+	mux.Handle("POST /v1/stop", verb(p, p.stop))
 	mux.Handle("POST /v1/kill", verb(p, func(context.Context) error { return p.kill() }))
 	mux.Handle("POST /v1/pause", verb(p, p.pause))
 	mux.Handle("POST /v1/resume", verb(p, p.resume))
@@ -30,17 +26,6 @@ func handler(p *program) http.Handler {
 // verb carries on when the caller goes away: what was begun to a process has to come to its end.
 func verb(p *program, do func(context.Context) error) http.Handler {
 	return httpjson.Handler(func(r *http.Request) (any, error) { return answer(p, do(context.WithoutCancel(r.Context()))) })
-}
-
-func stopped(p *program, r *http.Request) (any, error) {
-	grace := DefaultGrace
-	if text := r.URL.Query().Get("grace"); text != "" {
-		var err error
-		if grace, err = time.ParseDuration(text); err != nil || grace < 0 || grace > maxGrace {
-			return nil, httpjson.Errorf(http.StatusBadRequest, "grace=%.40q: expected a duration of 0s to %v, such as 4s", text, maxGrace)
-		}
-	}
-	return answer(p, p.stop(context.WithoutCancel(r.Context()), grace))
 }
 
 // answer refuses to call a verb done that the journal does not tell of: the history would lie.

@@ -44,8 +44,6 @@ type Options struct {
 	Control endpoint.Endpoint
 	// Journal and Log are files that are appended to.
 	Journal, Log string
-	// WaitFor is a URL that must answer 200 before the program is started; empty: it is started at once.
-	WaitFor string
 	// Argv is the program and its arguments. CommandFile is a file to read them from at every start, instead: JSON, a list
 	// of words. They can change while the container stays as it is; while there is no such file, the program is held.
 	Argv        []string
@@ -60,10 +58,10 @@ type Options struct {
 // is in keeps others out; see Options.User.
 const controlMode fs.FileMode = 0o666
 
-const usage = `usage: kmsharness-supervisor --control unix:///PATH --journal FILE --log FILE [--wait-for URL] (--command FILE | -- PROGRAM [ARGUMENT…])
+const usage = `usage: kmsharness-supervisor --control unix:///PATH --journal FILE --log FILE (--command FILE | -- PROGRAM [ARGUMENT…])
 
 Runs PROGRAM as process 1 of a container, and stops, kills, pauses, resumes and starts it on request:
-GET /v1/state, POST /v1/{start,stop?grace=4s,kill,pause,resume} at the control socket.
+GET /v1/state, POST /v1/{start,stop,kill,pause,resume} at the control socket.
 
 `
 
@@ -74,7 +72,7 @@ func Parse(args []string, out io.Writer) (Options, error) {
 	f := flag.NewFlagSet("kmsharness-supervisor", flag.ContinueOnError)
 	f.StringVar(&control, "control", "", "`endpoint` of the control API, unix:///PATH (required)")
 	f.StringVar(&o.Journal, "journal", "", "`file` that every change of state is appended to as a JSON line (required)")
-	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside hold's own output (required)")
+	f.StringVar(&o.Log, "log", "", "`file` that the program's output is appended to, beside the supervisor's own output (required)")
 	f.StringVar(&o.CommandFile, "command", "", "`file` with the program and its arguments as a JSON list, read at every start")
 	f.Func("env", "`NAME=VALUE` for the program's environment; may be repeated", func(v string) error {
 		if name, _, ok := strings.Cut(v, "="); !ok || name == "" {
@@ -87,7 +85,6 @@ func Parse(args []string, out io.Writer) (Options, error) {
 		o.User, err = parseUser(v)
 		return err
 	})
-	f.StringVar(&o.WaitFor, "wait-for", "", "`URL` on a loopback address that must answer 200 before the program is started")
 	if err := entry.Parse(f, usage, args, out); err != nil {
 		return o, err
 	}
@@ -111,8 +108,6 @@ func (o Options) validate() error {
 		return fmt.Errorf("--command and -- %s: expected one of them", o.Argv[0])
 	case o.User != nil && !o.Control.IsFile():
 		return fmt.Errorf("--control %s: with --user expected unix:///PATH, which a folder protects", o.Control)
-	case o.WaitFor != "":
-		return parseWaitFor(o.WaitFor)
 	}
 	return nil
 }
@@ -190,11 +185,11 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 		p.settle(Stopped)
 	}
 	tell := func(text string) { fmt.Fprintln(stderr, "kmsharness-supervisor:", text) }
-	return p.run(ctx, l, o.WaitFor, tell)
+	return p.run(ctx, l, tell)
 }
 
-// run owns what goes on beside the program: the control API, the reaper and the wait for a URL.
-func (p *program) run(ctx context.Context, l net.Listener, url string, tell func(string)) (code int, err error) {
+// run owns what goes on beside the program: the control API and the reaper.
+func (p *program) run(ctx context.Context, l net.Listener, tell func(string)) (code int, err error) {
 	if err := p.restore(); err != nil {
 		return 0, errors.Join(err, l.Close(), p.supervisor.Close(ctx))
 	}
@@ -202,11 +197,9 @@ func (p *program) run(ctx context.Context, l net.Listener, url string, tell func
 	all, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	group, beside := errgroup.WithContext(all)
-	waiting, decided := context.WithCancel(beside)
-	p.decided = decided
 	group.Go(func() error { return httpjson.Serve(beside, host.Host{}, l, handler(p)) })
 	group.Go(func() error { p.reap(beside); return nil })
-	group.Go(func() error { return p.first(waiting, url, tell) })
+	group.Go(func() error { return p.begin(all, tell) })
 	select {
 	case <-ctx.Done():
 	case <-p.exited:
@@ -218,18 +211,4 @@ func (p *program) run(ctx context.Context, l net.Listener, url string, tell func
 	}
 	end()
 	return code, errors.Join(err, group.Wait(), p.supervisor.Close(context.WithoutCancel(ctx)))
-}
-
-// first starts the program for the first time, unless it is held or ctx ends before it may start.
-func (p *program) first(ctx context.Context, url string, tell func(string)) error {
-	if s := p.State().State; s != Waiting {
-		tell("the program is held (" + s + ") since before this container; start it at the control socket")
-		return nil
-	}
-	if url != "" {
-		if err := waitFor(ctx, url, tell); err != nil {
-			return nil
-		}
-	}
-	return p.begin(context.WithoutCancel(ctx))
 }

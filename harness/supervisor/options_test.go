@@ -13,7 +13,7 @@ import (
 
 func TestParse(t *testing.T) {
 	good := []string{"--control", "unix:///run/h.sock", "--journal", "j", "--log", "l"}
-	o, err := supervisor.Parse(append(slices.Clone(good), "--wait-for", "https://[::1]:6443/readyz", "--", "prog", "--flag", "--", "x"), io.Discard)
+	o, err := supervisor.Parse(append(slices.Clone(good), "--", "prog", "--flag", "--", "x"), io.Discard)
 	if err != nil || o.Control.String() != good[1] || o.Journal != "j" || o.Log != "l" || strings.Join(o.Argv, " ") != "prog --flag -- x" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -25,19 +25,16 @@ func TestParse(t *testing.T) {
 		"the program is missing":   good,
 		"expected one of them":     append(slices.Clone(good), "--command", "f", "--", "p"),
 		"not defined: -holdd":      {"--holdd"},
-		"expected http[s]":         append(slices.Clone(good), "--wait-for", "127.0.0.1:6443", "--", "p"),
-		"certificate is not":       append(slices.Clone(good), "--wait-for", "https://example.org/", "--", "p"),
 		"two numbers that are not": append(slices.Clone(good), "--user", "0:7", "--", "p"),
 		"which a folder protects":  {"--control", "unix:///@h", "--journal", "j", "--log", "l", "--user", "7:7", "--", "p"},
 		"expected UID:GID":         append(slices.Clone(good), "--user", "nobody", "--", "p"),
-		"expected http[s]://127.":  append(slices.Clone(good), "--wait-for", "ftp://127.0.0.1/", "--", "p"),
 	} {
 		if _, err := supervisor.Parse(args, io.Discard); err == nil || !strings.Contains(err.Error(), text) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v, want one line with %q", args, err, text)
 		}
 	}
 	var help strings.Builder
-	if _, err := supervisor.Parse([]string{"--help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-wait-for URL") {
+	if _, err := supervisor.Parse([]string{"--help"}, &help); !errors.Is(err, flag.ErrHelp) || !strings.Contains(help.String(), "-command file") {
 		t.Errorf("help: %v, %q", err, help.String())
 	}
 }

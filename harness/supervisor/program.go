@@ -31,8 +31,6 @@ type program struct {
 	journal    *journal
 	held       marker
 	now        func() time.Time
-	// decided ends the wait for a URL: the program was started, or is not to be.
-	decided context.CancelFunc
 	// exited is closed when the program ended although nobody asked it to.
 	exited chan struct{}
 
@@ -48,7 +46,7 @@ type program struct {
 
 // newProgram is a program that has not been started. The caller closes its supervisor.
 func newProgram(command func() ([]string, error), stdout, stderr *os.File, j *journal, held marker) *program {
-	p := &program{command: command, journal: j, held: held, now: time.Now, decided: func() {}, exited: make(chan struct{})}
+	p := &program{command: command, journal: j, held: held, now: time.Now, exited: make(chan struct{})}
 	p.state = State{State: Waiting, Since: p.now().UTC()}
 	p.spec = process.Spec{Stdout: stdout, Stderr: stderr, StopTimeout: patience}
 	p.supervisor = process.New(process.Options{OnChange: p.changed})
@@ -60,14 +58,9 @@ func (p *program) changed(c process.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := lineOf(c)
-	switch {
-	case c.State == process.Exited:
-		p.state.State, p.state.PID = line.State, 0 // its words for an end are ours
-	case c.Cause == process.CauseStart:
-		p.state.Starts++
-		fallthrough
-	default:
-		p.state.State, p.state.PID = string(c.State), c.PID
+	p.state.State, p.state.PID = string(c.State), c.PID
+	if c.State == process.Exited {
+		p.state.State, p.state.PID = line.State, 0 // the journal's word says how it ended
 	}
 	p.state.Since, p.state.ExitCode = line.Time, line.ExitCode
 	p.journal.write(line)
@@ -106,15 +99,18 @@ func (p *program) launch(ctx context.Context) error {
 		return err
 	}
 	p.current = current
-	p.decided()
 	return nil
 }
 
-// begin starts the program for the first time, unless somebody has decided about it already.
-func (p *program) begin(ctx context.Context) error {
+// begin starts the program for the first time, unless it is to stay down or a request has started it already.
+func (p *program) begin(ctx context.Context, tell func(string)) error {
 	p.forking.Lock()
 	defer p.forking.Unlock()
-	if p.closing || p.State().State != Waiting {
+	switch s := p.State().State; {
+	case s == Stopped || s == Killed:
+		tell("the program is held (" + s + ") since before this container; start it at the control socket")
+		return nil
+	case p.closing || s != Waiting:
 		return nil
 	}
 	return p.launch(ctx)
@@ -134,7 +130,6 @@ func (p *program) restore() error {
 
 // settle says that the program is down on request although no process ended. The caller holds forking.
 func (p *program) settle(state string) {
-	p.decided()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state.State, p.state.Since = state, p.now().UTC()
@@ -156,8 +151,8 @@ func (p *program) close() (int, error) {
 	return exitCode(exit), nil
 }
 
-// DefaultGrace between SIGTERM and SIGKILL is that of the local backend.
-const DefaultGrace = process.DefaultStopTimeout
+// grace between SIGTERM and SIGKILL is that of the local backend.
+const grace = process.DefaultStopTimeout
 
 // pauseLimit bounds the wait for a process to stand still: only one in uninterruptible I/O takes longer than an instant.
 const pauseLimit = 5 * time.Second
@@ -167,7 +162,7 @@ func conflict(format string, args ...any) error {
 	return httpjson.Errorf(http.StatusConflict, format, args...)
 }
 
-// start starts the program unless it runs. It does not wait for a URL: who starts a program by hand wants it now.
+// start starts the program unless it runs.
 func (p *program) start(ctx context.Context) error {
 	p.forking.Lock()
 	defer p.forking.Unlock()
@@ -186,7 +181,7 @@ func (p *program) start(ctx context.Context) error {
 }
 
 // stop ends the program with SIGTERM, after the grace with SIGKILL, and keeps it down.
-func (p *program) stop(ctx context.Context, grace time.Duration) error {
+func (p *program) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	return p.hold(Stopped, func(current *process.Process) error { return current.Stop(ctx) })

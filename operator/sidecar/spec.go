@@ -39,8 +39,8 @@ type Sidecar struct {
 	// TerminationMessagePolicy says where the kubelet finds why the container ended; empty: in the file that the container may write.
 	TerminationMessagePolicy corev1.TerminationMessagePolicy
 	// AfterAPIServer documents that the program of this container starts only when the API server answers, although the
-	// container starts before it: its command is kmsharness-supervisor with --wait-for. It must not have a startup probe, for
-	// which the API server would wait in turn.
+	// container starts before it: kmsharness-supervisor waits for its command. It must not have a startup probe, for which the
+	// API server would wait in turn.
 	AfterAPIServer bool
 }
 
