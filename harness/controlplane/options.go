@@ -67,9 +67,6 @@ func (s ServerSpec) validate() error {
 	if !validName.MatchString(s.Name) {
 		return fmt.Errorf("API server %q: expected a name of letters, digits, '.' and '-', at most 63", s.Name)
 	}
-	if err := s.Encryption.Validate(); err != nil {
-		return fmt.Errorf("API server %s: %w", s.Name, err)
-	}
 	return nil
 }
 

@@ -16,8 +16,6 @@ type Readiness string
 const (
 	// Ready: everything works (/readyz), the KMS plugins included.
 	Ready Readiness = "/readyz"
-	// ReadyWithoutKMS: everything but the KMS plugins, for a cold start before them.
-	ReadyWithoutKMS Readiness = "/readyz?exclude=kms-providers"
 	// Live: the process serves (/livez).
 	Live Readiness = "/livez"
 	// Started: the process runs; nothing is waited for.

@@ -90,7 +90,7 @@ func dated(payload string, earlier time.Duration) (string, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	claims := object{}
+	claims := map[string]any{}
 	if err := decoder.Decode(&claims); err != nil {
 		return "", fmt.Errorf("claims: %w", err)
 	}

@@ -60,8 +60,8 @@ func signedBy(t *testing.T, text []byte, signed string, signature []byte) bool {
 
 func TestReissueMovesTheTimesAndSigns(t *testing.T) {
 	for algorithm, key := range keys(t) {
-		header := part(t, object{"alg": algorithm, "kid": "k"})
-		token := header + "." + part(t, object{"iat": 1000, "nbf": 1000, "exp": 1600, "sub": "s", "kubernetes.io": object{"node": object{"name": "cp-1"}}}) + ".x"
+		header := part(t, map[string]any{"alg": algorithm, "kid": "k"})
+		token := header + "." + part(t, map[string]any{"iat": 1000, "nbf": 1000, "exp": 1600, "sub": "s", "kubernetes.io": map[string]any{"node": map[string]any{"name": "cp-1"}}}) + ".x"
 		made, err := Reissue(key, token, 10*time.Minute)
 		if err != nil {
 			t.Fatal(err)

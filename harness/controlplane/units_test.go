@@ -38,12 +38,6 @@ func TestOptionErrors(t *testing.T) {
 		"negative poll":   func(o *controlplane.Options) { o.EncryptionPoll = -1 },
 		"name is a path":  func(o *controlplane.Options) { o.Servers[0].Name = "../x" },
 		"same name twice": func(o *controlplane.Options) { o.Servers = append(o.Servers, o.Servers[0]) },
-		"relative socket": func(o *controlplane.Options) {
-			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("1", "kms.sock")}
-		},
-		"no keyID": func(o *controlplane.Options) {
-			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("", "/kms.sock")}
-		},
 		"keyID twice": func(o *controlplane.Options) {
 			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("1", "/a"), provider("1", "/b")}
 		},
@@ -73,7 +67,7 @@ func TestSetEncryption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetEncryption(controlplane.Encryption{Providers: []controlplane.Provider{controlplane.KMS(controlplane.KMSProvider{KeyID: "1", Socket: "x"})}}); err == nil {
+	if err := s.SetEncryption(controlplane.Encryption{Resources: []string{"Secrets"}}); err == nil {
 		t.Error("a bad configuration was accepted")
 	}
 	after, err := os.ReadFile(s.EncryptionFile())

@@ -5,13 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	apiserverinternal "k8s.io/apiserver/pkg/apis/apiserver"
-	"k8s.io/apiserver/pkg/apis/apiserver/install"
 	apiserverconfig "k8s.io/apiserver/pkg/apis/apiserver/v1"
-	"k8s.io/apiserver/pkg/apis/apiserver/validation"
-	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
@@ -20,7 +16,7 @@ import (
 // are stored stay as they are until they are written. Sockets of KMS plugins are below Dir. A configuration that kube-apiserver would not accept
 // is an error, and changes nothing.
 func (c *Cluster) SetEncryption(e *apiserverconfig.EncryptionConfiguration, apiServers ...string) error {
-	text, err := encode(e)
+	text, err := controlplane.EncryptionYAML(e)
 	if err != nil {
 		return fmt.Errorf("encryption configuration: %w", err)
 	}
@@ -41,22 +37,4 @@ func (c *Cluster) SetEncryption(e *apiserverconfig.EncryptionConfiguration, apiS
 		}
 	}
 	return nil
-}
-
-// encode is the text of a configuration that is valid.
-func encode(e *apiserverconfig.EncryptionConfiguration) ([]byte, error) {
-	e = e.DeepCopy()
-	e.SetGroupVersionKind(apiserverconfig.SchemeGroupVersion.WithKind("EncryptionConfiguration"))
-	text, err := yaml.Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	scheme := runtime.NewScheme()
-	install.Install(scheme)
-	scheme.Default(e)
-	var internal apiserverinternal.EncryptionConfiguration
-	if err := scheme.Convert(e, &internal, nil); err != nil {
-		return nil, err
-	}
-	return text, validation.ValidateEncryptionConfiguration(&internal, true).ToAggregate()
 }

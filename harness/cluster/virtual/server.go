@@ -121,11 +121,7 @@ func (s *server) EncryptionFile() string { return filepath.Join(s.dir, "encrypti
 
 // SetEncryption replaces the EncryptionConfiguration.
 func (s *server) SetEncryption(e controlplane.Encryption) error {
-	err := e.Validate()
-	var text []byte
-	if err == nil {
-		text, err = e.YAML()
-	}
+	text, err := e.YAML()
 	if err == nil {
 		err = s.SetEncryptionText(text)
 	}
