@@ -40,11 +40,12 @@ const podGrace = 2
 func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" + node }
 
 // deploymentOf is an aggregated API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
-// tied to the node, where its files are, past the scheduler. The sockets are in an emptyDir.
+// tied to the node, where its files are, past the scheduler.
 func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRevision) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
-	sidecars := img.pluginSidecars(r.plugins)
-	volumes, mounts := aggregatedVolumes(s, sidecars)
+	dir := filepath.Join(inNodeState, s.APIServer)
+	r.images = nil // only a kubelet can be asked why an image of a static pod is missing
+	sidecars, server := img.sidecars(dir, r), img.aggregatedServer(dir)
 	return &appsv1.Deployment{
 		TypeMeta:   typeOf("apps/v1", "Deployment"),
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: deploymentName(s, node)},
@@ -58,39 +59,26 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRe
 					NodeName: node, ServiceAccountName: s.APIServer, AutomountServiceAccountToken: ptr.To(false),
 					Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}}, // also a node that was without power for long
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
-					Volumes:                       volumes,
-					InitContainers:                sidecarsOf(s, img, ports, mounts, sidecars),
-					Containers:                    []corev1.Container{serverContainer(s, img, ports, mounts)},
+					Volumes:                       volumesFor(append(slices.Clone(sidecars), server)),
+					InitContainers:                initContainers(sidecars, ports),
+					Containers:                    []corev1.Container{serverContainer(server, ports)},
 				},
 			},
 		},
 	}
 }
 
-// aggregatedVolumes are the folder of the pod's files on the node, that of all nodes, and the sockets, for every container; and what the API
-// server's alone mounts.
-func aggregatedVolumes(s live.Stub, sidecars []pluginSidecar) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
-	own := filepath.Join(inNodeState, s.APIServer)
-	mounts = []corev1.VolumeMount{
-		{Name: volumeState, MountPath: own}, {Name: volumeShared, MountPath: inNodeShared}, {Name: volumeSocket, MountPath: inNodeSocket},
-	}
-	volumes = []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
-	for _, m := range mounts[:2] {
-		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathDirectory))
-	}
-	for _, m := range etcdMounts() {
-		volumes = append(volumes, hostPath(m.Name, m.MountPath, corev1.HostPathFile))
-	}
-	more := reporterFolders(own)
-	for _, c := range sidecars {
-		more = append(more, c.foldersUnderTest(own)...)
-	}
-	for _, m := range more {
-		if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
-			volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+// volumesFor are the volumes that containers mount. The sockets are the pod's own, everything else is the node's.
+func volumesFor(containers []sidecar.Sidecar) []corev1.Volume {
+	volumes := []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	for _, c := range containers {
+		for _, m := range c.Mounts {
+			if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+				volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+			}
 		}
 	}
-	return volumes, mounts
+	return volumes
 }
 
 func mountsOf(all []sidecar.Mount) (mounts []corev1.VolumeMount) {
@@ -101,46 +89,50 @@ func mountsOf(all []sidecar.Mount) (mounts []corev1.VolumeMount) {
 }
 
 // etcdMounts are the files of a client of etcd, which are where they are on the node.
-func etcdMounts() []corev1.VolumeMount {
-	return []corev1.VolumeMount{
-		{Name: "etcd-ca", MountPath: etcdAuthority, ReadOnly: true}, {Name: "etcd-cert", MountPath: etcdClientCert, ReadOnly: true},
-		{Name: "etcd-key", MountPath: etcdClientKey, ReadOnly: true},
+func etcdMounts() (mounts []sidecar.Mount) {
+	for _, f := range [][2]string{{"etcd-ca", etcdAuthority}, {"etcd-cert", etcdClientCert}, {"etcd-key", etcdClientKey}} {
+		mounts = append(mounts, sidecar.Mount{Name: f[0], HostPath: f[1], Type: corev1.HostPathFile, MountPath: f[1], ReadOnly: true})
 	}
+	return mounts
 }
 
 func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: ptr.To(kind)}}}
 }
 
-// sidecarsOf are the plugins and the reporter, all of which wait for their command.
-func sidecarsOf(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount, plugins []pluginSidecar) []corev1.Container {
-	if len(plugins) == 0 {
-		return nil
+// containerOf is a container in the pod of a Deployment.
+func containerOf(c sidecar.Sidecar) corev1.Container {
+	return corev1.Container{
+		Name: c.Name, Image: c.Image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mountsOf(c.Mounts), Command: c.Command,
+		SecurityContext: c.SecurityContext, TerminationMessagePolicy: c.TerminationMessagePolicy,
 	}
-	own := filepath.Join(inNodeState, s.APIServer)
-	var all []corev1.Container
-	for _, c := range plugins {
-		sees := mounts
-		if c.underTest {
-			sees = mountsOf(c.foldersUnderTest(own))
+}
+
+func initContainers(sidecars []sidecar.Sidecar, ports hostPorts) (all []corev1.Container) {
+	for _, s := range sidecars {
+		c := containerOf(s)
+		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		if s.Name == containerName(unitReporter) {
+			c.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
 		}
-		all = append(all, containerIn(s, c.unit, c.image, c.security(), sees))
-	}
-	reporter := containerIn(s, unitReporter, img.reporter, confined(forSupervisor()), mountsOf(reporterFolders(own)))
-	reporter.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
-	all = append(all, reporter)
-	for i := range all {
-		all[i].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		all = append(all, c)
 	}
 	return all
 }
 
+// aggregatedServer describes the container of an aggregated API server.
+func (img images) aggregatedServer(dir string) sidecar.Sidecar {
+	return sidecar.Sidecar{
+		Name: containerName(unitAPIServer), Image: img.apiServer, Command: supervisedFromFile(dir, unitAPIServer, pollOften()...),
+		Mounts: append(folders(dir), etcdMounts()...), SecurityContext: securityOf(0, 0),
+	}
+}
+
 // serverContainer is the API server's. One that is not ready, because a plugin is away for instance, is taken out of the Service; none is
 // restarted by a probe: what hangs is what is tested.
-func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.VolumeMount) corev1.Container {
-	c := containerIn(s, unitAPIServer, img.apiServer, securityOf(0, 0), mounts, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String())
+func serverContainer(server sidecar.Sidecar, ports hostPorts) corev1.Container {
+	c := containerOf(server)
 	c.Ports = []corev1.ContainerPort{portOf("https", portAggregated, ports.apiServer)}
-	c.VolumeMounts = append(c.VolumeMounts, etcdMounts()...)
 	c.ReadinessProbe = &corev1.Probe{
 		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 2,
 		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/readyz", Port: intstr.Parse(portAggregated), Scheme: corev1.URISchemeHTTPS}},
@@ -148,17 +140,14 @@ func serverContainer(s live.Stub, img images, ports hostPorts, mounts []corev1.V
 	return c
 }
 
-// containerIn is a container whose unit runs below the supervisor with a command from a file.
-func containerIn(s live.Stub, unit, image string, security *corev1.SecurityContext, mounts []corev1.VolumeMount, more ...string) corev1.Container {
-	return corev1.Container{
-		Name: containerName(unit), Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: append([]corev1.VolumeMount(nil), mounts...),
-		Command:         supervisedFromFile(filepath.Join(inNodeState, s.APIServer), unit, more...),
-		SecurityContext: security,
-	}
-}
-
 func portOf(name, port string, host int) corev1.ContainerPort {
 	return corev1.ContainerPort{Name: name, ContainerPort: intstr.Parse(port).IntVal, HostPort: int32(host)}
+}
+
+// pollOften tells an API server of our own node image to look for a changed encryption configuration more often than once a minute; a stock one
+// ignores it.
+func pollOften() []string {
+	return []string{"--env", assets.EnvEncryptionPoll + "=" + encryptionPoll.String()}
 }
 
 const (
@@ -270,26 +259,10 @@ func reporterFolders(dir string) []sidecar.Mount {
 	return append(supervised(unitReporter, at.of(unitReporter)), folder(volumeConfig, at.config().seen, true), folder(volumeSocket, inNodeSocket, true))
 }
 
-// foldersUnderTest are what the container of a plugin under test has of its node; none: it is not under test.
-func (s pluginSidecar) foldersUnderTest(dir string) []sidecar.Mount {
-	if !s.underTest {
-		return nil
-	}
-	at := podFiles{seen: dir}
-	all := supervised(s.unit, at.of(s.unit))
-	for _, own := range at.underTest("") {
-		all = append(all, folder(filepath.Base(own.seen), own.seen, false))
-	}
-	return all
-}
-
-// folders of the node in the containers of the API server and of the fake plugins. The sockets may come and go, so their folder is mounted, not they.
-func folders() []sidecar.Mount {
-	var all []sidecar.Mount
-	for _, f := range [][2]string{{volumeState, inNodeState}, {volumeShared, inNodeShared}, {volumeSocket, inNodeSocket}} {
-		all = append(all, sidecar.Mount{Name: f[0], HostPath: f[1], Type: corev1.HostPathDirectory, MountPath: f[1]})
-	}
-	return all
+// folders are what the containers of an API server and of its fake plugins have of their node; dir is that of their pod. Sockets come and go, so their
+// folder is mounted, not they.
+func folders(dir string) []sidecar.Mount {
+	return []sidecar.Mount{folder(volumeState, dir, false), folder(volumeShared, inNodeShared, false), folder(volumeSocket, inNodeSocket, false)}
 }
 
 // images of the containers; without a plugin or an operator under test that is an image there is no pluginUnderTest or operatorUnderTest.
@@ -320,12 +293,17 @@ func (s pluginSidecar) security() *corev1.SecurityContext {
 	return confined(securityOf(0, uidReporter))
 }
 
-// mounts of the container in a static pod.
-func (s pluginSidecar) mounts() []sidecar.Mount {
-	if s.underTest {
-		return s.foldersUnderTest(inNodeState)
+// mounts of the container: of a plugin under test its own folders, and nothing else. dir is the folder of its pod.
+func (s pluginSidecar) mounts(dir string) []sidecar.Mount {
+	if !s.underTest {
+		return folders(dir)
 	}
-	return folders()
+	at := podFiles{seen: dir}
+	all := supervised(s.unit, at.of(s.unit))
+	for _, own := range at.underTest("") {
+		all = append(all, folder(filepath.Base(own.seen), own.seen, false))
+	}
+	return all
 }
 
 func securityOf(user, group int64) *corev1.SecurityContext {
@@ -360,23 +338,38 @@ func (img images) pluginSidecars(units []string) []pluginSidecar {
 	return all
 }
 
-// spec is what the API server's static pod of a node gets: containers for plugins, the API server's own wiring, the reporter if there are plugins. The
-// words of their commands are in files, so other words do not change the pod. lb is the host of the load balancer, for the in-cluster
-// configuration of the reporter. A static pod has no service account, so the harness does with the volume what a kubelet does.
-func spec(img images, lb string, r podRevision) sidecar.Spec {
-	s := sidecar.Spec{Labels: map[string]string{labelRevision: strconv.Itoa(r.number), labelServes: "true"}}
+// sidecars are the containers for plugins, and for the reporter if there are plugins, of a pod with its files in the folder dir. The words of their commands
+// are in files, so other words do not change the pod.
+func (img images) sidecars(dir string, r podRevision) (all []sidecar.Sidecar) {
 	for _, c := range img.pluginSidecars(r.plugins) {
 		one := sidecar.Sidecar{
-			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(inNodeState, c.unit),
-			Mounts: c.mounts(), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+			Name: containerName(c.unit), Image: c.image, Command: supervisedFromFile(dir, c.unit),
+			Mounts: c.mounts(dir), SecurityContext: c.security(), TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		}
 		if image, chosen := r.images[c.unit]; chosen && !img.underTest() {
 			one.Image, one.StartupProbe = image, answersProbe(c.unit)
 		}
-		s.Sidecars = append(s.Sidecars, one)
+		all = append(all, one)
 	}
-	if len(r.plugins) > 0 {
-		s.Sidecars = append(s.Sidecars, reporterSidecar(img, lb))
+	if len(r.plugins) == 0 {
+		return nil
+	}
+	return append(all, sidecar.Sidecar{
+		Name: containerName(unitReporter), Image: img.reporter, Command: supervisedFromFile(dir, unitReporter),
+		Mounts: reporterFolders(dir), AfterAPIServer: true, SecurityContext: confined(forSupervisor()),
+	})
+}
+
+// spec is what the API server's static pod of a node gets: its sidecars and the API server's own wiring. lb is the host of the load balancer, for the
+// in-cluster configuration of the reporter. A static pod has no service account, so the harness does with the volume what a kubelet does.
+func spec(img images, lb string, r podRevision) sidecar.Spec {
+	s := sidecar.Spec{Labels: map[string]string{labelRevision: strconv.Itoa(r.number), labelServes: "true"}, Sidecars: img.sidecars(inNodeState, r)}
+	if len(s.Sidecars) > 0 {
+		reporter := &s.Sidecars[len(s.Sidecars)-1]
+		reporter.Command = supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer)
+		reporter.Mounts = append(reporter.Mounts, sidecar.Mount{
+			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
+		})
 	}
 	s.APIServer = sidecar.APIServer{
 		Flags: []sidecar.Flag{
@@ -389,9 +382,8 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 			{Name: "audit-log-maxsize", Value: "100000"}, // one file: a rotated one would have to be found by its reader
 			{Name: "vmodule", Value: "envelope=6"},
 		},
-		Mounts: folders(), WithoutLiveness: true,
-		// An API server of our own node image can be told to look for a changed configuration more often; a stock one ignores it.
-		Wrap: append(supervisedIn(inNodeState, unitAPIServer, "--env", assets.EnvEncryptionPoll+"="+encryptionPoll.String()), "--"),
+		Mounts: folders(inNodeState), WithoutLiveness: true,
+		Wrap: append(supervisedIn(inNodeState, unitAPIServer, pollOften()...), "--"),
 	}
 	return s
 }
@@ -403,17 +395,6 @@ func answersProbe(unit string) *corev1.Probe {
 	socket := podFiles{seen: inNodeState}.in(controlSocket(strings.TrimPrefix(unit, unitOfPlugin(""))))
 	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: attempts,
 		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{inImage(live.PluginProgram), "status", "--control=unix://" + socket}}}}
-}
-
-// reporterSidecar is the container of the reporter in a static pod.
-func reporterSidecar(img images, lb string) sidecar.Sidecar {
-	return sidecar.Sidecar{
-		Name: containerName(unitReporter), Image: img.reporter,
-		Command: supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer),
-		Mounts: append(reporterFolders(inNodeState), sidecar.Mount{
-			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
-		}), AfterAPIServer: true, SecurityContext: confined(forSupervisor()),
-	}
 }
 
 // supervisedIn runs a unit below the supervisor, with the files of its pod in a folder of the node; the program follows.

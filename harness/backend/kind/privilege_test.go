@@ -130,7 +130,7 @@ func TestWhatAReporterSeesOfItsNode(t *testing.T) {
 	if keepsOut(static[0].Command, static[0].SecurityContext) {
 		t.Error("a program that is the supervisor's user was not found")
 	}
-	if bad := holdsControl(folders(), inNodeState); len(bad) < 3 {
+	if bad := holdsControl(folders(inNodeState), inNodeState); len(bad) < 3 {
 		t.Errorf("the folders of the other containers were not found in the way: %v", bad)
 	}
 	_, pod := podOf(t, history.OAuthAPIServer, 1)
