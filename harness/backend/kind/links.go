@@ -2,6 +2,7 @@ package kind
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -334,19 +335,10 @@ func (w way) proxyName() string {
 func (w way) proxyFile() string { return w.proxyName() + ".addr" }
 
 // proxyCommand is what starts the proxy; its mistakes are in its log, for nobody waits for it.
-func (w way) proxyCommand(f netfault.Fault) []string {
-	words := []string{filepath.Join(inNodeShared, proxyProgram), "--listen", ":0", "--upstream", w.upstream,
-		"--ready", inNode(w.proxyFile()), "--fault", string(f.Mode)}
-	if f.Delay != 0 {
-		words = append(words, "--delay", f.Delay.String())
-	}
-	if f.Rate != 0 {
-		words = append(words, "--rate", strconv.Itoa(f.Rate))
-	}
-	if f.Loss != 0 {
-		words = append(words, "--loss", strconv.Itoa(f.Loss))
-	}
-	return append([]string{"sh", "-c", `exec "$@" 2>` + inNode(logFile(w.proxyName())), "sh"}, words...)
+func (w way) proxyCommand(f netfault.Fault) ([]string, error) {
+	fault, err := json.Marshal(f)
+	words := []string{filepath.Join(inNodeShared, proxyProgram), "--upstream", w.upstream, "--ready", inNode(w.proxyFile()), "--fault", string(fault)}
+	return append([]string{"sh", "-c", `exec "$@" 2>` + inNode(logFile(w.proxyName())), "sh"}, words...), err
 }
 
 // startProxy starts the proxy of a link on a node and gives its port.
@@ -357,7 +349,11 @@ func (ls *links) startProxy(ctx context.Context, w way, f netfault.Fault) (port 
 	if err := os.Remove(state.file(w.proxyFile())); err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that ended with its node
 		return "", err
 	}
-	if _, err := docker(ctx, append([]string{"exec", "--detach", "--user", user, string(w.container)}, w.proxyCommand(f)...)...); err != nil {
+	command, err := w.proxyCommand(f)
+	if err == nil {
+		_, err = docker(ctx, append([]string{"exec", "--detach", "--user", user, string(w.container)}, command...)...)
+	}
+	if err != nil {
 		return "", fmt.Errorf("proxy on %s: %w", w.node, err)
 	}
 	err = until(ctx, readyPoll, "start the proxy on "+w.node, func(context.Context) error {

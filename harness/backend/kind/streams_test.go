@@ -91,7 +91,7 @@ func TestLinksOfStreams(t *testing.T) {
 	if want := []string{"nat OUTPUT " + second + turned, "filter OUTPUT " + second + " -j DROP"}; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	if command := strings.Join(ways[1].proxyCommand(slow), " "); !strings.Contains(command, "--upstream 10.96.0.8:9443 --ready /var/lib/kmsharness/proxies/reporter-aggregator-2.addr") {
+	if command, err := ways[1].proxyCommand(slow); err != nil || !strings.Contains(strings.Join(command, " "), "--upstream 10.96.0.8:9443 --ready /var/lib/kmsharness/proxies/reporter-aggregator-2.addr") {
 		t.Errorf("proxy %s", command)
 	}
 	if _, err := testLinks(lbIP).waysOf(history.Link{From: "reporter", To: "aggregator", Node: "cp-2"}); err == nil {

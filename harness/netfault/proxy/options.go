@@ -1,12 +1,11 @@
 package proxy
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"strconv"
 
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/entry"
@@ -14,18 +13,18 @@ import (
 
 // Options of a proxy.
 type Options struct {
-	// Listen is where connections are accepted and Upstream is where they go on to, host:port each. Port 0 of Listen is a free one.
-	Listen, Upstream string
+	// Upstream is where connections go on to, host:port.
+	Upstream string
 	// Fault is in force from the first connection to the last.
 	Fault netfault.Fault
 	// Ready is a file that has the address while connections are accepted.
 	Ready string
 }
 
-const usage = `usage: kmsharness-proxy --listen HOST:PORT --upstream HOST:PORT --fault MODE [--delay DURATION] [--direction DIRECTION] [--rate BYTES] [--loss PERCENT] --ready FILE
+const usage = `usage: kmsharness-proxy --upstream HOST:PORT --fault JSON --ready FILE
 
-Passes TCP connections on with a fault, until it is told to end by SIGTERM; then it resets them. While it accepts, FILE has the
-address where it does.
+Accepts TCP connections at a free port of every address and passes them on with a fault, until it is told to end by SIGTERM; then it resets
+them. While it accepts, FILE has the address where it does.
 
 `
 
@@ -33,49 +32,23 @@ address where it does.
 func Parse(args []string, out io.Writer) (Options, error) {
 	var o Options
 	f := flag.NewFlagSet("kmsharness-proxy", flag.ContinueOnError)
-	f.StringVar(&o.Listen, "listen", "", "`address` to accept connections at, HOST:PORT; no HOST: everywhere; PORT 0: a free one (required)")
-	f.StringVar(&o.Upstream, "upstream", "", "`address` to pass them on to, HOST:PORT (required)")
-	f.StringVar((*string)(&o.Fault.Mode), "fault", "", "`mode`: "+netfault.Modes()+" (required)")
-	f.DurationVar(&o.Fault.Delay, "delay", 0, "`duration` that --fault slow holds every byte back in each direction, and that --fault slow-handshake takes for a handshake")
-	f.StringVar((*string)(&o.Fault.Direction), "direction", "", "`direction` that --fault cut loses: requests, answers; both if left out")
-	f.IntVar(&o.Fault.Rate, "rate", 0, "`bytes` that --fault throttled carries in a second and direction")
-	f.IntVar(&o.Fault.Loss, "loss", 0, "`percent` of the segments that --fault lossy loses")
+	f.StringVar(&o.Upstream, "upstream", "", "`address` to pass connections on to, HOST:PORT (required)")
+	f.Func("fault", "`JSON` of a fault, such as {\"mode\":\"slow\",\"delay\":200000000} with the delay in nanoseconds (required)", func(text string) error {
+		return json.Unmarshal([]byte(text), &o.Fault)
+	})
 	f.StringVar(&o.Ready, "ready", "", "`file` that has the address while connections are accepted (required)")
 	if err := entry.Parse(f, usage, args, out); err != nil {
 		return o, err
 	}
-	if f.NArg() != 0 {
-		return o, fmt.Errorf("unexpected argument %q: expected flags only", f.Arg(0))
-	}
-	return o, o.validate()
-}
-
-func (o Options) validate() error {
-	if err := address("--listen", o.Listen); err != nil {
-		return err
-	}
-	if err := address("--upstream", o.Upstream); err != nil {
-		return err
-	}
 	switch {
+	case f.NArg() != 0:
+		return o, fmt.Errorf("unexpected argument %q: expected flags only", f.Arg(0))
+	case o.Upstream == "":
+		return o, errors.New("--upstream is missing: expected HOST:PORT")
 	case o.Fault.Mode == "":
-		return fmt.Errorf("--fault is missing: expected one of %s", netfault.Modes())
+		return o, errors.New("--fault is missing: expected the JSON of a fault with its mode")
 	case o.Ready == "":
-		return errors.New("--ready is missing: expected a file")
+		return o, errors.New("--ready is missing: expected a file")
 	}
-	return o.Fault.Validate()
-}
-
-func address(name, at string) error {
-	if at == "" {
-		return fmt.Errorf("%s is missing: expected HOST:PORT", name)
-	}
-	_, port, err := net.SplitHostPort(at)
-	if err != nil {
-		return fmt.Errorf("%s: %w: expected HOST:PORT", name, err)
-	}
-	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%s: port %q: expected a number from 0 to 65535", name, port)
-	}
-	return nil
+	return o, o.Fault.Validate()
 }

@@ -24,7 +24,7 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // Run passes connections on until ctx ends. When it returns they have been reset and the ready file is gone.
 func Run(ctx context.Context, o Options) (err error) {
-	link, err := netfault.NewLinkAt(host.Host{}, "to "+o.Upstream, o.Listen, o.Upstream)
+	link, err := netfault.NewLinkAt(host.Host{}, "to "+o.Upstream, ":0", o.Upstream)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 )
 
 func TestSlowProxy(t *testing.T) {
-	p := start(t, "--fault", "slow", "--delay", "50ms")
+	p := start(t, "--fault", `{"mode":"slow","delay":50000000}`)
 	c := p.dial(t)
 	began := time.Now()
 	if got, err := c.ask(patience); got != "you said hello\n" || err != nil {
@@ -47,7 +47,7 @@ func TestSlowProxy(t *testing.T) {
 
 // Without a fault the same question is answered at once, so what the next test sees is the fault.
 func TestProxyWithoutFault(t *testing.T) {
-	p := start(t, "--fault", "ok")
+	p := start(t, "--fault", `{"mode":"ok"}`)
 	if got, err := p.dial(t).ask(patience); got != "you said hello\n" || err != nil {
 		t.Fatalf("%q, %v", got, err)
 	}
@@ -55,7 +55,7 @@ func TestProxyWithoutFault(t *testing.T) {
 }
 
 func TestMuteProxy(t *testing.T) {
-	p := start(t, "--fault", "mute")
+	p := start(t, "--fault", `{"mode":"mute"}`)
 	c := p.dial(t)
 	if got, err := c.ask(silence); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Fatalf("%q, %v, expected silence", got, err)
@@ -67,14 +67,12 @@ func TestMuteProxy(t *testing.T) {
 }
 
 func TestProxyThatCannotRun(t *testing.T) {
-	taken := listen(t)
 	for text, c := range map[string]struct {
 		code int
 		args []string
 	}{
-		"kmsharness-proxy: --listen is missing":  {2, nil},
-		"address already in use":                 {1, []string{"--listen", taken.Addr().String(), "--upstream", "h:1", "--fault", "mute", "--ready", filepath.Join(t.TempDir(), "r")}},
-		"kmsharness-proxy: ready file: open /no": {1, []string{"--listen", "127.0.0.1:0", "--upstream", "h:1", "--fault", "mute", "--ready", "/no/r"}},
+		"kmsharness-proxy: --upstream is missing": {2, nil},
+		"kmsharness-proxy: ready file: open /no":  {1, []string{"--upstream", "h:1", "--fault", `{"mode":"mute"}`, "--ready", "/no/r"}},
 	} {
 		var errs strings.Builder
 		code := proxy.Main(context.Background(), c.args, io.Discard, &errs)
@@ -99,7 +97,7 @@ func start(t *testing.T, fault ...string) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{ready: filepath.Join(t.TempDir(), "ready"), stop: cancel, code: make(chan int, 1)}
-	args := append([]string{"--listen", "127.0.0.1:0", "--upstream", repeater(t), "--ready", r.ready}, fault...)
+	args := append([]string{"--upstream", repeater(t), "--ready", r.ready}, fault...)
 	go func() { r.code <- proxy.Main(ctx, args, io.Discard, &r.errs) }()
 	t.Cleanup(cancel)
 	return r
