@@ -1,7 +1,6 @@
-// Package images says which container images the project has, and what the list of those that were built says of each.
+// Package images says which container images the project has: their names, users and descriptions.
 //
-// What lives here: the names, users and descriptions, and the list's form. What does not: making the images
-// (ci/images/archive), the command (ci/images/build), and loading them into nodes (the backend that has nodes).
+// ci/images/archive makes the images, ci/images/build is the command, and the backend that has nodes loads images into them.
 package images
 
 // Users of the images, as UID:GID. A kubelet makes the folder of a hostPath volume for root alone to write in, so a
@@ -50,22 +49,5 @@ func SampleAPIServer() Definition {
 	return Definition{"sample-apiserver", "kmsharness/sample-apiserver", "sample-apiserver", nonRoot, "An API server behind the aggregation layer", 0}
 }
 
-// DevTag is the tag that manifests use. It moves with every build; the content tag of an image does not.
-const DevTag = "dev"
-
-type Image struct {
-	Name string `json:"name"`
-	// Reference and Content are names of the image: with DevTag, and with a tag made of its content. Whether a node has this
-	// very build is told by Content.
-	Reference string `json:"reference"`
-	Content   string `json:"content"`
-	// Digest of the manifest and ID, the digest of the configuration.
-	Digest string `json:"digest"`
-	ID     string `json:"id"`
-	// Archive is a file in the folder of the list, and Size its bytes.
-	Archive string `json:"archive"`
-	Size    int64  `json:"size"`
-}
-
-// ListFile is the name of the list in the folder of the archives.
-const ListFile = "images.json"
+// Reference is the name that manifests use. Its tag moves with every build.
+func (d Definition) Reference() string { return d.Repository + ":dev" }

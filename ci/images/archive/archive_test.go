@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/json"
 	"io"
 	"strings"
 	"testing"
@@ -35,22 +34,22 @@ func program(machine elf.Machine, text string, progs ...elf.ProgType) []byte {
 	return b.Bytes()
 }
 
-// made is an image, described, and its archive.
-func made(t *testing.T, d images.Definition, program []byte) (v1.Image, images.Image, []byte) {
+// made is an image, the name of its content, and its archive under that name.
+func made(t *testing.T, d images.Definition, program []byte) (v1.Image, string, []byte) {
 	t.Helper()
 	image, err := archive.Assemble(d, program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	described, err := archive.Describe(d, image)
+	content, err := archive.ContentName(d, image)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	if err := archive.Write(&b, image, described); err != nil {
+	text, err := archive.Of(image, content)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return image, described, b.Bytes()
+	return image, content, text
 }
 
 func TestTheSameProgramIsTheSameImage(t *testing.T) {
@@ -58,14 +57,10 @@ func TestTheSameProgramIsTheSameImage(t *testing.T) {
 		_, first, a := made(t, d, program(elf.EM_X86_64, "one"))
 		_, second, b := made(t, d, program(elf.EM_X86_64, "one"))
 		if first != second || !bytes.Equal(a, b) {
-			t.Errorf("%s differs: %+v, %+v", d.Name, first, second)
+			t.Errorf("%s differs: %s, %s", d.Name, first, second)
 		}
-		_, other, _ := made(t, d, program(elf.EM_X86_64, "two"))
-		if other.Digest == first.Digest || other.ID == first.ID || other.Content == first.Content || other.Reference != first.Reference {
-			t.Errorf("%s: another program, but %+v and %+v", d.Name, first, other)
-		}
-		if _, tag, _ := strings.Cut(first.Content, ":"); len(tag) != 12 || !strings.HasPrefix(first.ID, "sha256:"+tag) {
-			t.Errorf("%s: content tag %q", d.Name, tag)
+		if _, other, _ := made(t, d, program(elf.EM_X86_64, "two")); other == first {
+			t.Errorf("%s: another program is %s as well", d.Name, other)
 		}
 	}
 }
@@ -74,14 +69,14 @@ func TestTheSameProgramIsTheSameImage(t *testing.T) {
 // depend on compression; if it changes on purpose, all content tags change.
 func TestTheContentTagIsKnown(t *testing.T) {
 	const want = "kmsharness/fake-kms-plugin:7460d8a9daa2"
-	if _, got, _ := made(t, images.Definitions()[0], program(elf.EM_X86_64, "one")); got.Content != want {
-		t.Errorf("content tag %s, want %s", got.Content, want)
+	if _, got, _ := made(t, images.Definitions()[0], program(elf.EM_X86_64, "one")); got != want {
+		t.Errorf("content tag %s, want %s", got, want)
 	}
 }
 
 func TestWhatIsInside(t *testing.T) {
 	d := images.Definitions()[1]
-	image, described, _ := made(t, d, program(elf.EM_AARCH64, "one"))
+	image, _, _ := made(t, d, program(elf.EM_AARCH64, "one"))
 	c, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +101,8 @@ func TestWhatIsInside(t *testing.T) {
 	if h := files["kms-health-reporter"].header; len(files) != 1 || h == nil || h.Mode != 0o755 || h.Uid != 0 || h.ModTime.Unix() != 0 {
 		t.Errorf("%+v", files)
 	}
-	if described.Reference != "kmsharness/kms-health-reporter:dev" {
-		t.Errorf("%+v", described)
+	if d.Reference() != "kmsharness/kms-health-reporter:dev" {
+		t.Errorf("%+v", d)
 	}
 }
 
@@ -135,33 +130,23 @@ func list(t *testing.T, r io.Reader) map[string]file {
 	}
 }
 
-// containerd reads index.json, older engines manifest.json; both must find the same image under both names.
-func TestBothKindsOfImporter(t *testing.T) {
-	_, want, b := made(t, images.Definitions()[2], program(elf.EM_X86_64, "one"))
-	files := list(t, bytes.NewReader(b))
-	var index v1.IndexManifest
-	if err := json.Unmarshal(files["index.json"].text, &index); err != nil {
-		t.Fatal(err)
-	}
-	for i, name := range []string{want.Reference, want.Content} {
-		m := index.Manifests[i]
-		if m.Digest.String() != want.Digest || m.Annotations["io.containerd.image.name"] != "docker.io/"+name ||
-			m.Size != int64(len(files["blobs/sha256/"+m.Digest.Hex].text)) {
-			t.Errorf("%s: %+v", name, m)
-		}
-	}
-	manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
-	if err != nil || len(manifest) != 1 || strings.Join(manifest[0].RepoTags, " ") != want.Reference+" "+want.Content {
+func TestTheArchiveHasTheImageUnderItsName(t *testing.T) {
+	image, want, b := made(t, images.Definitions()[2], program(elf.EM_X86_64, "one"))
+	opener := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }
+	manifest, err := tarball.LoadManifest(opener)
+	if err != nil || len(manifest) != 1 || strings.Join(manifest[0].RepoTags, " ") != want {
 		t.Fatalf("manifest.json: %+v, %v", manifest, err)
 	}
-	docker, err := tarball.Image(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }, nil)
+	read, err := tarball.Image(opener, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id, err := docker.ConfigName(); err != nil || id.String() != want.ID {
-		t.Errorf("id %s, want %s: %v", id, want.ID, err)
+	id, err1 := image.ConfigName()
+	got, err2 := read.ConfigName()
+	if err1 != nil || err2 != nil || got != id {
+		t.Errorf("id %s, want %s: %v, %v", got, id, err1, err2)
 	}
-	if err := validate.Image(docker); err != nil {
+	if err := validate.Image(read); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,8 +1,8 @@
 // Package archive assembles container images from a static program each, without an engine and without a registry, and
 // writes them as archives that containerd and Docker both import.
 //
-// It is pure: the same program gives the same bytes, on every machine, so a digest says what is in an image. What does not
-// live here: which images there are (ci/images), and reading or writing files (ci/images/build).
+// It is pure: the same program gives the same bytes, on every machine, so a digest says what is in an image. Which images
+// there are is in ci/images, and ci/images/build reads and writes files.
 package archive
 
 import (
@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/kmsharness/kmsharness/ci/images"
 )
@@ -36,9 +35,8 @@ func Assemble(d images.Definition, program []byte) (v1.Image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", d.Repository, err)
 	}
-	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	history := v1.History{Created: v1.Time{Time: epoch}, CreatedBy: d.Program, Comment: "static program, nothing else"}
-	image, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: history})
+	image, err := mutate.Append(empty.Image, mutate.Addendum{Layer: layer, History: history})
 	if err != nil {
 		return nil, fmt.Errorf("image %s: %w", d.Repository, err)
 	}
@@ -67,30 +65,20 @@ func configured(c *v1.ConfigFile, d images.Definition, arch string) *v1.ConfigFi
 	return c
 }
 
-// layerOf is a compressed layer with one file.
+// layerOf is a compressed layer with one file, which belongs to root.
 func layerOf(name string, program []byte) (v1.Layer, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	if err := addFile(w, name, 0o755, program); err != nil {
-		return nil, err
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o755, Size: int64(len(program)), ModTime: epoch, Format: tar.FormatUSTAR}
+	if err := w.WriteHeader(h); err != nil {
+		return nil, fmt.Errorf("add %s: %w", name, err)
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
+	_, err := w.Write(program)
+	if err := errors.Join(err, w.Close()); err != nil {
+		return nil, fmt.Errorf("add %s: %w", name, err)
 	}
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil }
-	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer), tarball.WithCompressedCaching)
-}
-
-// addFile adds a file that belongs to root and was changed at no particular time.
-func addFile(w *tar.Writer, name string, mode int64, content []byte) error {
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(content)), ModTime: epoch, Format: tar.FormatUSTAR}
-	if err := w.WriteHeader(h); err != nil {
-		return fmt.Errorf("add %s: %w", name, err)
-	}
-	if _, err := w.Write(content); err != nil {
-		return fmt.Errorf("add %s: %w", name, err)
-	}
-	return nil
+	return tarball.LayerFromOpener(open, tarball.WithCompressedCaching)
 }
 
 // architecture is that of a program, in the words of an image. It refuses a program that could not run alone: an image

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -41,18 +39,13 @@ func TestBuild(t *testing.T) {
 	if err := run(bin, out, images.All(), &text); err != nil {
 		t.Fatal(err)
 	}
-	var list []images.Image
-	data, err := os.ReadFile(filepath.Join(out, images.ListFile))
-	if err := errors.Join(err, json.Unmarshal(data, &list)); err != nil || len(list) != len(images.All()) {
-		t.Fatalf("%+v, %v", list, err)
-	}
-	for _, i := range list {
-		info, err := os.Stat(filepath.Join(out, i.Archive))
-		if err != nil || info.Size() != i.Size || i.Size > archive.MaxBytes {
-			t.Errorf("%+v: %v", i, err)
+	for _, d := range images.All() {
+		info, err := os.Stat(filepath.Join(out, d.Name+".tar"))
+		if err != nil || info.Size() > archive.MaxBytes {
+			t.Errorf("%s: %+v, %v", d.Name, info, err)
 		}
-		if !strings.Contains(text.String(), i.Digest) || !strings.Contains(text.String(), i.Reference) {
-			t.Errorf("%s is not in the table:\n%s", i.Reference, text.String())
+		if !strings.Contains(text.String(), d.Reference()) {
+			t.Errorf("%s is not in the table:\n%s", d.Reference(), text.String())
 		}
 	}
 }

@@ -53,12 +53,19 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 	if err != nil {
 		return "", "", err
 	}
-	described, text, err := archive.Build(d, program)
+	image, err := archive.Assemble(d, program)
+	if err != nil {
+		return "", "", err
+	}
+	if name, err = archive.ContentName(d, image); err != nil {
+		return "", "", err
+	}
+	text, err := archive.Of(image, name)
 	if err != nil {
 		return "", "", err
 	}
 	file = filepath.Join(dir, d.Name+".tar")
-	return file, described.Content, os.WriteFile(file, text, 0o644)
+	return file, name, os.WriteFile(file, text, 0o644)
 }
 
 // archivesFor are those that nodes of a shape need.
