@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 )
 
 // store is where the images are kept: in the engine, and as an archive in the cache for the day the engine is reset.
@@ -24,8 +26,7 @@ func (s store) archive() string { return filepath.Join(s.dir, "nodeimage-"+s.wan
 func (s store) loaded(ctx context.Context) bool {
 	for _, image := range []string{s.want.node, s.want.balancer} {
 		format := `{{index .Config.Labels "` + label + `"}}`
-		out, err := exec.CommandContext(ctx, "docker", "image", "inspect", "--format", format, image).Output()
-		if err != nil || strings.TrimSpace(string(out)) != s.want.hash {
+		if hash, err := docker.Run(ctx, "image", "inspect", "--format", format, image); err != nil || hash != s.want.hash {
 			return false
 		}
 	}
@@ -42,10 +43,8 @@ func (s store) load(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	defer file.Close()
-	load := exec.CommandContext(ctx, "docker", "load")
-	load.Stdin = file
-	if out, err := load.CombinedOutput(); err != nil {
-		return false, fmt.Errorf("docker load: %w: %s", err, strings.TrimSpace(string(out)))
+	if _, err := docker.Feed(ctx, file, "load"); err != nil {
+		return false, err
 	}
 	return s.loaded(ctx), nil
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient/wait/conditions"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -125,7 +126,7 @@ func (c *Cluster) LoadArchive(ctx context.Context, file string) error {
 func (c *Cluster) LoadImage(ctx context.Context, image string) error {
 	file := filepath.Join(c.dir, "image.tar")
 	defer os.Remove(file) // what is left goes with the folder
-	if _, err := docker(ctx, "save", "--output", file, image); err != nil {
+	if _, err := docker.Run(ctx, "save", "--output", file, image); err != nil {
 		return err
 	}
 	return c.LoadArchive(ctx, file)

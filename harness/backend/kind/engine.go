@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -25,43 +25,10 @@ import (
 var ErrNoEngine = errors.New("no container engine answers: start one, on a bare Debian machine with: make engine")
 
 func checkEngine(ctx context.Context) error {
-	if _, err := docker(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
+	if _, err := docker.Run(ctx, "version", "--format", "{{.Server.Version}}"); err != nil {
 		return fmt.Errorf("%w (%w)", ErrNoEngine, err)
 	}
 	return nil
-}
-
-// docker runs a docker command and returns its output. An error has docker's own words, on one line.
-func docker(ctx context.Context, args ...string) (string, error) {
-	return run(ctx, nil, "docker", args...)
-}
-
-func run(ctx context.Context, input io.Reader, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var out, errs bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &out, &errs
-	err := cmd.Run()
-	if err == nil {
-		return strings.TrimSpace(out.String()), nil
-	}
-	if ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	const most = 8 // words of the command line that an error repeats
-	if len(args) > most {
-		args = append(slices.Clone(args[:most]), "…")
-	}
-	return "", fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, end(errs.String()))
-}
-
-// end is the last part of a command's output, on one line: kubeadm says what is wrong last.
-func end(text string) string {
-	const most = 600
-	words := strings.Join(strings.Fields(text), " ")
-	if len(words) > most {
-		return "… " + strings.ToValidUTF8(words[len(words)-most:], "")
-	}
-	return words
 }
 
 // container is a container of the engine by its name: a node of a cluster, or its load balancer.
@@ -69,7 +36,7 @@ type container string
 
 // containersOf are the containers of a cluster, by the names or ids that docker ps prints with the options.
 func containersOf(ctx context.Context, cluster string, options ...string) ([]string, error) {
-	text, err := docker(ctx, append([]string{"ps", "--filter", clusterLabel + cluster}, options...)...)
+	text, err := docker.Run(ctx, append([]string{"ps", "--filter", clusterLabel + cluster}, options...)...)
 	return strings.Fields(text), err
 }
 
@@ -90,12 +57,12 @@ func controlPlanes(cluster string, n int) []container {
 
 // exec runs a command in the container and returns its output.
 func (c container) exec(ctx context.Context, args ...string) (string, error) {
-	return docker(ctx, append([]string{"exec", "--privileged", string(c)}, args...)...)
+	return docker.Run(ctx, append([]string{"exec", "--privileged", string(c)}, args...)...)
 }
 
 // feed runs a command in the container with input.
 func (c container) feed(ctx context.Context, input io.Reader, args ...string) error {
-	_, err := run(ctx, input, "docker", append([]string{"exec", "--privileged", "-i", string(c)}, args...)...)
+	_, err := docker.Feed(ctx, input, append([]string{"exec", "--privileged", "-i", string(c)}, args...)...)
 	return err
 }
 
@@ -128,7 +95,7 @@ func (c container) kubectl(ctx context.Context, args ...string) (string, error) 
 
 // inspect asks the engine about the container, with a template.
 func (c container) inspect(ctx context.Context, format string) (string, error) {
-	return docker(ctx, "inspect", "--format", format, string(c))
+	return docker.Run(ctx, "inspect", "--format", format, string(c))
 }
 
 // address is the container's address on the nodes' network.
@@ -151,7 +118,7 @@ func (c container) network(ctx context.Context) (string, error) {
 
 // published is where the API server of the container is on this machine, host:port.
 func (c container) published(ctx context.Context) (string, error) {
-	at, err := docker(ctx, "port", string(c), portAPIServer+"/tcp")
+	at, err := docker.Run(ctx, "port", string(c), portAPIServer+"/tcp")
 	first, _, _ := strings.Cut(at, "\n")
 	return first, err
 }
@@ -159,7 +126,7 @@ func (c container) published(ctx context.Context) (string, error) {
 // state is the container's state in docker's words. It is not asked for with inspect: a docker exec that was about to begin when the
 // container was paused holds a lock until it goes on, inspect waits for that lock with the container's own, and then nothing unpauses it.
 func (c container) state(ctx context.Context) (string, error) {
-	state, err := docker(ctx, "ps", "--all", "--filter", "name=^/"+string(c)+"$", "--format", "{{.State}}")
+	state, err := docker.Run(ctx, "ps", "--all", "--filter", "name=^/"+string(c)+"$", "--format", "{{.State}}")
 	if err == nil && state == "" {
 		err = fmt.Errorf("there is no container %s", c)
 	}
@@ -179,16 +146,16 @@ func (c container) lastOutput(ctx context.Context) string {
 	const timeout = 10 * time.Second // for an engine that does not answer either
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	text, err := run(ctx, nil, "sh", "-c", `docker logs --tail 4 "$0" 2>&1`, string(c))
+	text, err := docker.Logs(ctx, string(c))
 	if err != nil {
 		return err.Error()
 	}
-	return end(text)
+	return text
 }
 
 // copyOut copies a file or folder out of the container, which need not run for that.
 func (c container) copyOut(ctx context.Context, from, to string) error {
-	_, err := docker(ctx, "cp", string(c)+":"+from, to)
+	_, err := docker.Run(ctx, "cp", string(c)+":"+from, to)
 	return err
 }
 
@@ -254,8 +221,8 @@ func endContainers(ctx context.Context, containers ...string) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, name := range containers {
 		all.Go(func() error {
-			_, killing := docker(ctx, "kill", name) // also of one that has ended already
-			if _, err := docker(ctx, "wait", name); err != nil {
+			_, killing := docker.Run(ctx, "kill", name) // also of one that has ended already
+			if _, err := docker.Run(ctx, "wait", name); err != nil {
 				return fmt.Errorf("end the container %s: %w", name, errors.Join(err, killing))
 			}
 			return nil
@@ -270,7 +237,7 @@ func (c container) remove(ctx context.Context) error {
 	if err := endContainers(ctx, string(c)); err != nil {
 		return err
 	}
-	_, err := docker(ctx, "rm", "--force", "--volumes", string(c))
+	_, err := docker.Run(ctx, "rm", "--force", "--volumes", string(c))
 	return err
 }
 
@@ -317,7 +284,7 @@ const network = "kind"
 // not, and the clusters of harnesses that were killed: making a cluster cannot be interrupted, so a harness that is asked to end meanwhile
 // may have to be killed before it could delete the cluster itself.
 func Watch(ctx context.Context) (sweep func(ctx context.Context, progress func(string)) error) {
-	_, missing := docker(ctx, "network", "inspect", network)
+	_, missing := docker.Run(ctx, "network", "inspect", network)
 	return func(ctx context.Context, progress func(string)) error {
 		if checkEngine(ctx) != nil {
 			return nil // nothing was made
@@ -336,11 +303,11 @@ func Watch(ctx context.Context) (sweep func(ctx context.Context, progress func(s
 
 // removeNetwork leaves a network that somebody else has begun to use.
 func removeNetwork(ctx context.Context) error {
-	used, err := docker(ctx, "network", "inspect", "--format", "{{len .Containers}}", network)
+	used, err := docker.Run(ctx, "network", "inspect", "--format", "{{len .Containers}}", network)
 	if err != nil || used != "0" {
 		return nil // it is not there
 	}
-	_, err = docker(ctx, "network", "rm", network)
+	_, err = docker.Run(ctx, "network", "rm", network)
 	return err
 }
 

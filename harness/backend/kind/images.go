@@ -13,6 +13,7 @@ import (
 	containers "github.com/kmsharness/kmsharness/ci/images"
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/assets"
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -124,11 +125,11 @@ func (a *archives) takePluginImage(ctx context.Context, image, dir string) error
 
 // takeImage puts an image of the engine, which a flag names, among the archives as a file, and gives its entrypoint as JSON.
 func (a *archives) takeImage(ctx context.Context, flag, image, file string) (entrypoint string, err error) {
-	entrypoint, err = docker(ctx, "image", "inspect", "--format", "{{json .Config.Entrypoint}}", image)
+	entrypoint, err = docker.Run(ctx, "image", "inspect", "--format", "{{json .Config.Entrypoint}}", image)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: build it or pull it first", flag, err)
 	}
-	if _, err := docker(ctx, "save", "--output", file, image); err != nil {
+	if _, err := docker.Run(ctx, "save", "--output", file, image); err != nil {
 		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	a.files = append(a.files, file)

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -351,7 +352,7 @@ func (ls *links) startProxy(ctx context.Context, w way, f netfault.Fault) (port 
 	}
 	command, err := w.proxyCommand(f)
 	if err == nil {
-		_, err = docker(ctx, append([]string{"exec", "--detach", "--user", user, string(w.container)}, command...)...)
+		_, err = docker.Run(ctx, append([]string{"exec", "--detach", "--user", user, string(w.container)}, command...)...)
 	}
 	if err != nil {
 		return "", fmt.Errorf("proxy on %s: %w", w.node, err)

@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -38,7 +39,7 @@ func (l *loadBalancer) do(ctx context.Context, phase live.Phase, state string, a
 	if l.ip == "" {
 		return fmt.Errorf("there is no load balancer before a single node")
 	}
-	if _, err := docker(ctx, append(args, string(l.container))...); err != nil {
+	if _, err := docker.Run(ctx, append(args, string(l.container))...); err != nil {
 		return fmt.Errorf("load balancer: %w", err)
 	}
 	l.mu.Lock()

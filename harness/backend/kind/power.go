@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -101,7 +102,7 @@ func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record fu
 		return err
 	}
 	do := func() error {
-		_, err := docker(ctx, append([]string{verb}, containers...)...)
+		_, err := docker.Run(ctx, append([]string{verb}, containers...)...)
 		return err
 	}
 	if verb == "pause" { // to unpause waits for nobody: what waits itself would keep it from that for ever
@@ -203,7 +204,7 @@ func (m *nodesUnit) powerOn(ctx context.Context, nodes []*live.Node) error {
 // startNode starts the container of a node. Certificates and the other members of etcd know the node by its address.
 func (m *nodesUnit) startNode(ctx context.Context, node, address string) error {
 	c := m.container(node)
-	if _, err := docker(ctx, "start", string(c)); err != nil {
+	if _, err := docker.Run(ctx, "start", string(c)); err != nil {
 		return err
 	}
 	ip, err := c.address(ctx)
@@ -321,7 +322,7 @@ type placeholders struct{ cluster, image, network string }
 var _ holder = placeholders{}
 
 func (h placeholders) hold(ctx context.Context) (string, netip.Addr, error) {
-	id, err := docker(ctx, "run", "--detach", "--network", h.network, "--label", "io.x-k8s.kind.cluster="+h.cluster, "--entrypoint", "sleep", h.image, "infinity")
+	id, err := docker.Run(ctx, "run", "--detach", "--network", h.network, "--label", "io.x-k8s.kind.cluster="+h.cluster, "--entrypoint", "sleep", h.image, "infinity")
 	if err != nil {
 		return "", netip.Addr{}, err
 	}
