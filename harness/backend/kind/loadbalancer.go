@@ -1,15 +1,12 @@
 package kind
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -90,8 +87,8 @@ func (l *loadBalancer) Status() live.Status {
 // clusters is the file in which kind's load balancer finds the API servers. It is read again when another takes its place.
 const clusters = "/home/envoy/cds.yaml"
 
-// change gives the load balancer other API servers, by the names of their containers.
-func (l *loadBalancer) change(ctx context.Context, other func([]string) []string) error {
+// lead makes the load balancer lead to the API servers in these containers.
+func (l *loadBalancer) lead(ctx context.Context, to []container) error {
 	if l.ip == "" {
 		return nil
 	}
@@ -99,7 +96,7 @@ func (l *loadBalancer) change(ctx context.Context, other func([]string) []string
 	if err != nil {
 		return fmt.Errorf("load balancer: %w", err)
 	}
-	text, err := withBackends(old, l.backendPort(), other)
+	text, err := withBackends(old, l.backendPort(), to)
 	if err != nil {
 		return fmt.Errorf("load balancer: %s: %w", clusters, err)
 	}
@@ -117,55 +114,24 @@ func (l *loadBalancer) backendPort() string {
 	return portAPIServer
 }
 
-// lbEndpoint is an API server in the file.
-type lbEndpoint struct {
-	Endpoint struct {
-		Address struct {
-			SocketAddress struct {
-				Address   string      `json:"address"`
-				PortValue json.Number `json:"port_value"`
-			} `json:"socket_address"`
-		} `json:"address"`
-	} `json:"endpoint"`
-}
+// serverBehind has a setting a line, as kind writes it: the node image's own load balancer reads no other YAML.
+const serverBehind = `      - endpoint:
+          address:
+            socket_address:
+              address: %s
+              port_value: %s
+`
 
-// withBackends is a file of clusters with other API servers; everything else stays as kind wrote it.
-func withBackends(text []byte, port string, other func([]string) []string) ([]byte, error) {
-	var file struct {
-		Resources []map[string]any `json:"resources"`
+// withBackends is a file of clusters with other API servers, which stand last in what kind writes; everything before them stays.
+func withBackends(text []byte, port string, servers []container) ([]byte, error) {
+	const endpoints = "lb_endpoints:"
+	settings, _, found := bytes.Cut(text, []byte(endpoints))
+	if !found {
+		return nil, fmt.Errorf("expected %s as the last of its settings", endpoints)
 	}
-	if err := yaml.Unmarshal(text, &file); err != nil {
-		return nil, err
+	out := append(settings, endpoints+"\n"...)
+	for _, name := range servers {
+		out = fmt.Appendf(out, serverBehind, name, port)
 	}
-	if len(file.Resources) != 1 {
-		return nil, fmt.Errorf("%d resources, expected one", len(file.Resources))
-	}
-	assignment, _ := file.Resources[0]["load_assignment"].(map[string]any)
-	groups, _ := assignment["endpoints"].([]any)
-	if len(groups) != 1 {
-		return nil, errors.New("expected load_assignment with one group of endpoints")
-	}
-	group, ok := groups[0].(map[string]any)
-	if !ok {
-		return nil, errors.New("expected a group of endpoints")
-	}
-	endpoints, err := yaml.Marshal(group["lb_endpoints"])
-	if err != nil {
-		return nil, err
-	}
-	var old, changed []lbEndpoint
-	if err := yaml.Unmarshal(endpoints, &old); err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range old {
-		names = append(names, e.Endpoint.Address.SocketAddress.Address)
-	}
-	for _, name := range other(names) {
-		var e lbEndpoint
-		e.Endpoint.Address.SocketAddress.Address, e.Endpoint.Address.SocketAddress.PortValue = name, json.Number(port)
-		changed = append(changed, e)
-	}
-	group["lb_endpoints"] = changed
-	return yaml.Marshal(file)
+	return out, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,7 +60,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 			return nil, err
 		}
 	}
-	if err := p.lb.change(ctx, func(members []string) []string { return append(members, string(made)) }); err != nil {
+	if err := p.lb.lead(ctx, append(p.serving(), made)); err != nil {
 		return nil, err
 	}
 	if err := serverOf(n).started(ctx); err != nil {
@@ -139,14 +138,20 @@ func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
 // Isolate implements live.ControlPlane: out of the load balancer, and drained.
 func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
-	gone := string(p.container(n.Name))
-	err := p.lb.change(ctx, func(members []string) []string {
-		return slices.DeleteFunc(members, func(m string) bool { return m == gone })
-	})
-	if err != nil {
+	if err := p.lb.lead(ctx, p.serving()); err != nil {
 		return err
 	}
 	return p.drain(ctx, n)
+}
+
+// serving are the containers of the nodes that the load balancer leads to.
+func (p *controlPlane) serving() (all []container) {
+	for _, n := range p.nodes.List() {
+		if !p.leaves(n.Name) {
+			all = append(all, p.container(n.Name))
+		}
+	}
+	return all
 }
 
 // drain takes the pods off a node as an administrator does, through another node's API server, and gives programs of Deployments
