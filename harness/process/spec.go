@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +24,8 @@ type Spec struct {
 	Dir string
 	// LogFile receives stdout and stderr, appended. Its directory must exist.
 	LogFile string
-	// Stdout and Stderr, if given, receive the output instead of a log file. They stay the caller's to close.
-	Stdout, Stderr *os.File
+	// Stdout and Stderr, if given, receive the output instead of a log file. What a process has written is in them when it is Exited.
+	Stdout, Stderr io.Writer
 	// StopTimeout bounds the wait between SIGTERM and SIGKILL; 0 means DefaultStopTimeout.
 	StopTimeout time.Duration
 	// Nice lowers the process's priority (0 to 19) where the machine has nice(1): what is heavy then does not delay
@@ -39,6 +40,9 @@ type Spec struct {
 
 // DefaultStopTimeout leaves a process twice the two seconds in which it must stop cleanly, as tolerance for a busy machine.
 const DefaultStopTimeout = 4 * time.Second
+
+// outputDelay bounds the wait for the last output of a process that has ended: only an orphan that kept the pipe takes longer.
+const outputDelay = time.Second
 
 // EnvRunDir is the environment variable that marks every child with the run directory it belongs to.
 const EnvRunDir = "KMSHARNESS_RUN_DIR"
@@ -61,7 +65,7 @@ func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd.Dir = s.Dir
+	cmd.Dir, cmd.WaitDelay = s.Dir, outputDelay
 	cmd.Env = append(os.Environ(), s.Env...)
 	if runDir != "" {
 		cmd.Env = append(cmd.Env, EnvRunDir+"="+filepath.Clean(runDir))

@@ -169,16 +169,17 @@ func Run(ctx context.Context, o Options, stdout, stderr io.Writer) (code int, er
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, j.Err(), j.file.Close()) }()
-	out, err := openOutput(o.Log, stdout, stderr)
+	// The kubelet reads the container's own streams, the harness reads the log.
+	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("--log: %w", err)
 	}
-	defer func() { err = errors.Join(err, out.close()) }()
+	defer func() { err = errors.Join(err, log.Close()) }()
 	l, err := endpoint.Listen(host.Host{}, o.Control, controlMode)
 	if err != nil {
 		return 0, fmt.Errorf("--control: %w", err)
 	}
-	p := newProgram(o.command, out.stdout, out.stderr, j, markerOf(o.Control))
+	p := newProgram(o.command, both{stdout, log}, both{stderr, log}, j, markerOf(o.Control))
 	p.spec.Env = o.Env
 	p.spec.Attr = func(a *syscall.SysProcAttr) { a.Credential = o.User }
 	if o.commandMissing() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"net/http"
@@ -45,7 +46,7 @@ type program struct {
 }
 
 // newProgram is a program that has not been started. The caller closes its supervisor.
-func newProgram(command func() ([]string, error), stdout, stderr *os.File, j *journal, held marker) *program {
+func newProgram(command func() ([]string, error), stdout, stderr io.Writer, j *journal, held marker) *program {
 	p := &program{command: command, journal: j, held: held, now: time.Now, exited: make(chan struct{})}
 	p.state = State{State: Waiting, Since: p.now().UTC()}
 	p.spec = process.Spec{Stdout: stdout, Stderr: stderr, StopTimeout: patience}
