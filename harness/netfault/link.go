@@ -30,22 +30,12 @@ func NewLinkAt(h host.Host, name, address, upstream string) (*Link, error) {
 	return l, nil
 }
 
-func (l *Link) Name() string { return l.to.name }
-
 // Addr is where clients connect to (host:port); it never changes.
 func (l *Link) Addr() string { return l.server.addr() }
 
 // Set puts a fault in force, for connections that exist and for new ones, before it returns. It does not wait for peers. Fault{} heals
 // the link.
 func (l *Link) Set(f Fault) error { return l.to.control.set(f) }
-
-func (l *Link) Fault() Fault {
-	f, _ := l.to.control.get()
-	return f
-}
-
-// Connections is how many connections are established through the link.
-func (l *Link) Connections() int { return l.to.control.connections() }
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
 func (l *Link) Close() error {

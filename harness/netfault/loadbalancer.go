@@ -2,7 +2,6 @@ package netfault
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -27,13 +26,6 @@ type LoadBalancer struct {
 	closed  bool
 }
 
-// Errors of LoadBalancer.
-var (
-	ErrMemberExists = errors.New("there is a member of this name already")
-	ErrNoMember     = errors.New("there is no member of this name")
-	ErrClosed       = errors.New("it is closed")
-)
-
 // NewLoadBalancer opens a load balancer without members on a host, at a free port of 127.0.0.1. It waits for a member that does not answer at all for dialTimeout,
 // and then tries the next. A client that gives up before has lost its request.
 // The owner must Close it.
@@ -55,10 +47,10 @@ func (lb *LoadBalancer) Add(name, upstream string) error {
 	lb.mu.Lock()
 	defer lb.mu.Unlock()
 	if lb.closed {
-		return lb.errorf("add", name, ErrClosed)
+		return lb.errorf("add", name, "it is closed")
 	}
 	if lb.find(name) >= 0 {
-		return lb.errorf("add", name, ErrMemberExists)
+		return lb.errorf("add", name, "there is a member of this name already")
 	}
 	lb.members = append(lb.members, newMember(lb.host, name, upstream))
 	return nil
@@ -87,7 +79,7 @@ func (lb *LoadBalancer) Remove(name string) error {
 	defer lb.mu.Unlock()
 	i := lb.find(name)
 	if i < 0 {
-		return lb.errorf("remove", name, ErrNoMember)
+		return lb.errorf("remove", name, noMember)
 	}
 	gone := lb.members[i].control
 	gone.close()
@@ -110,20 +102,9 @@ func (lb *LoadBalancer) Set(name string, f Fault) error {
 	defer lb.mu.Unlock()
 	i := lb.find(name)
 	if i < 0 {
-		return lb.errorf("set a fault on", name, ErrNoMember)
+		return lb.errorf("set a fault on", name, noMember)
 	}
 	return lb.members[i].control.set(f)
-}
-
-// Members are the names in the order of the turns.
-func (lb *LoadBalancer) Members() []string {
-	lb.mu.Lock()
-	defer lb.mu.Unlock()
-	names := make([]string, len(lb.members))
-	for i, m := range lb.members {
-		names[i] = m.name
-	}
-	return names
 }
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
@@ -178,6 +159,8 @@ func (lb *LoadBalancer) find(name string) int {
 	return slices.IndexFunc(lb.members, func(m *member) bool { return m.name == name })
 }
 
-func (lb *LoadBalancer) errorf(verb, name string, err error) error {
-	return fmt.Errorf("load balancer %s: %s member %q: %w", lb.name, verb, name, err)
+const noMember = "there is no member of this name"
+
+func (lb *LoadBalancer) errorf(verb, name, why string) error {
+	return fmt.Errorf("load balancer %s: %s member %q: %s", lb.name, verb, name, why)
 }
