@@ -7,15 +7,12 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
@@ -97,26 +94,13 @@ func downloadKind(ctx context.Context) (kindModule, error) {
 // from the source.
 func (m kindModule) balancerImage() (string, error) {
 	path := filepath.Join(m.Dir, "pkg", "cluster", "internal", "loadbalancer", "const.go")
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the name of kind's load balancer image: %w", err)
 	}
-	if name := constant(file, "Image"); name != "" {
-		return name, nil
+	name := regexp.MustCompile(`(?m)^const Image = "(.+)"$`).FindSubmatch(text)
+	if name == nil {
+		return "", fmt.Errorf("read the name of kind's load balancer image: no constant Image in %s of kind %s", path, m.Version)
 	}
-	return "", fmt.Errorf("read the name of kind's load balancer image: no constant Image in %s of kind %s", path, m.Version)
-}
-
-// constant is the value of a string constant of a file, or nothing.
-func constant(file *ast.File, name string) (value string) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if ok && spec.Names[0].Name == name && len(spec.Values) == 1 {
-			if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
-				value, _ = strconv.Unquote(literal.Value)
-			}
-		}
-		return value == ""
-	})
-	return value
+	return string(name[1]), nil
 }

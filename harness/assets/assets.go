@@ -29,8 +29,6 @@ const EnvEncryptionPoll = "KMSHARNESS_ENCRYPTION_POLL"
 type Options struct {
 	// Progress receives one line at a time; nil: silence.
 	Progress func(string)
-	// NoDownload builds what is not on this machine.
-	NoDownload bool
 	// LocalOnly neither downloads nor builds: what is not on this machine is an ErrNotFound.
 	LocalOnly bool
 
@@ -59,45 +57,38 @@ func ensure(ctx context.Context, opts Options) (Binaries, error) {
 	if b, ok, err := fromEnvironment(ctx); ok || err != nil {
 		return b, err
 	}
-	c, err := newCache()
+	c, err := cacheOf(loadRecipe())
 	if err != nil {
 		return Binaries{}, err
-	}
-	if b, ok := c.find(); ok {
-		return b, nil
 	}
 	s, err := newEnvtestStore(opts.index)
 	if err != nil {
 		return Binaries{}, err
 	}
-	if b, ok := s.find(ctx); ok {
+	find := func() (Binaries, bool) {
+		if b, ok := c.find(); ok {
+			return b, true
+		}
+		return s.find(ctx)
+	}
+	if b, ok := find(); ok {
 		return b, nil
 	}
 	if opts.LocalOnly {
 		return Binaries{}, fmt.Errorf("%w: looked for %s, in %s and in %s", ErrNotFound, EnvAssets, c.dir, s.dir)
 	}
-	return obtain(ctx, opts, c, s)
-}
-
-// obtain downloads or builds. One process at a time does that; the others find what it left.
-func obtain(ctx context.Context, opts Options, c *cache, s *envtestStore) (Binaries, error) {
 	unlock, err := c.lock(ctx, opts.Progress)
 	if err != nil {
 		return Binaries{}, err
 	}
 	defer unlock()
-	if b, ok := c.find(); ok {
+	if b, ok := find(); ok { // another process had the lock, and left it
 		return b, nil
 	}
-	if b, ok := s.find(ctx); ok {
+	b, err := s.download(ctx, opts.Progress)
+	if err == nil {
 		return b, nil
 	}
-	if !opts.NoDownload {
-		b, err := s.download(ctx, opts.Progress)
-		if err == nil {
-			return b, nil
-		}
-		opts.Progress(fmt.Sprintf("no download of control plane binaries: %v", err))
-	}
+	opts.Progress(fmt.Sprintf("no download of control plane binaries: %v", err))
 	return c.build(ctx, opts.Progress)
 }

@@ -69,7 +69,7 @@ func (l *lines) String() string {
 
 func TestOrder(t *testing.T) {
 	_, store := emptyMachine(t)
-	c, err := newCache()
+	c, err := cacheOf(loadRecipe())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestBuild(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 { // one builds, the others wait for it
 		all.Go(func() {
-			b, err := Ensure(t.Context(), Options{NoDownload: true})
+			b, err := Ensure(t.Context(), Options{index: "http://127.0.0.1:1"})
 			if err != nil || !b.EncryptionPoll {
 				t.Errorf("%+v, %v", b, err)
 			}
@@ -185,12 +185,12 @@ func TestBuild(t *testing.T) {
 func TestBuildFails(t *testing.T) {
 	cacheDir, _ := emptyMachine(t)
 	fakeGo(t, `echo "no such module"; exit 1`)
-	_, err := Ensure(t.Context(), Options{NoDownload: true})
+	_, err := Ensure(t.Context(), Options{index: "http://127.0.0.1:1"})
 	if err == nil || !strings.Contains(err.Error(), "no such module") {
 		t.Errorf("%v", err)
 	}
 	fakeGo(t, fakeBuild) // what the failure left does not disturb
-	if _, err := Ensure(t.Context(), Options{NoDownload: true}); err != nil {
+	if _, err := Ensure(t.Context(), Options{index: "http://127.0.0.1:1"}); err != nil {
 		t.Error(err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(cacheDir, "building-*")); len(left) != 0 {
@@ -212,18 +212,20 @@ func TestBuildCanceled(t *testing.T) {
 			}
 		}
 	}()
-	if _, err := Ensure(ctx, Options{NoDownload: true}); !errors.Is(err, context.Canceled) {
+	if _, err := Ensure(ctx, Options{index: "http://127.0.0.1:1"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }
 
-func TestSummary(t *testing.T) {
+func TestHowFar(t *testing.T) {
 	for log, want := range map[string]string{
 		"":                             "0 packages compiled, now starting",
 		"go: downloading a v1\n":       "0 packages compiled, now downloading a v1",
 		"go: downloading a v1\nx/y\nz": "2 packages compiled, now z",
 	} {
-		if got := summary(log); got != want {
+		file := filepath.Join(t.TempDir(), "log")
+		write(t, file, log, 0o644)
+		if got := howFar(file); got != want {
 			t.Errorf("%q: %q, expected %q", log, got, want)
 		}
 	}

@@ -12,16 +12,9 @@ func howFar(log string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return summary(string(text))
-}
-
-func summary(log string) string {
 	compiled, last := 0, "starting"
-	for line := range strings.Lines(log) {
+	for line := range strings.Lines(strings.TrimSpace(string(text))) {
 		line = strings.TrimSpace(line)
-		if line == "" {
-			continue
-		}
 		last = strings.TrimPrefix(line, "go: ")
 		if last == line {
 			compiled++

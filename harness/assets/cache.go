@@ -31,8 +31,6 @@ func CacheDir() (string, error) {
 	return filepath.Abs(dir)
 }
 
-func newCache() (*cache, error) { return cacheOf(loadRecipe()) }
-
 func cacheOf(r recipe, err error) (*cache, error) {
 	if err != nil {
 		return nil, err
