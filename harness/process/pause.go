@@ -24,13 +24,13 @@ func (p *Process) Pause(ctx context.Context) error {
 	}
 	// The process before its children: while it starts one (vfork) it can only stop when the child has got to its own
 	// program, which a child that is stopped halfway never does.
-	if err := p.signal(syscall.SIGSTOP); err != nil {
+	if err := p.send(syscall.SIGSTOP, p.PID()); err != nil {
 		return err
 	}
 	if err := p.waitStopped(ctx); err != nil {
-		return fmt.Errorf("pause %s: %w", p.Name(), err)
+		return fmt.Errorf("pause %s: %w", p.spec.Name, err)
 	}
-	if err := p.signalGroup(syscall.SIGSTOP); err != nil {
+	if err := p.send(syscall.SIGSTOP, p.group()); err != nil {
 		return err
 	}
 	return p.become(Paused, CausePause)
@@ -43,7 +43,7 @@ func (p *Process) Resume() error {
 	if p.State() == Running {
 		return nil
 	}
-	if err := p.signalGroup(syscall.SIGCONT); err != nil {
+	if err := p.send(syscall.SIGCONT, p.group()); err != nil {
 		return err
 	}
 	return p.become(Running, CauseResume)
@@ -54,7 +54,7 @@ func (p *Process) become(state State, cause Cause) error {
 	p.mu.Lock()
 	if p.state == Exited {
 		defer p.mu.Unlock()
-		return fmt.Errorf("%s %s: it has ended (%v)", cause, p.Name(), p.exit)
+		return fmt.Errorf("%s %s: it has ended (%v)", cause, p.spec.Name, p.exit)
 	}
 	p.state = state
 	p.mu.Unlock()

@@ -32,8 +32,6 @@ func (p *Process) Name() string { return p.spec.Name }
 // PID is the process id, also that of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-func (p *Process) LogFile() string { return p.spec.LogFile }
-
 // Done is closed when the process has ended and its state is recorded.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
@@ -55,11 +53,11 @@ func (p *Process) Exit() (Exit, bool) {
 // before ctx ends, is killed. Stopping a process that has ended is no error.
 func (p *Process) Stop(ctx context.Context) error {
 	p.ask(CauseStop)
-	if err := p.signal(syscall.SIGTERM); err != nil {
+	if err := p.send(syscall.SIGTERM, p.PID()); err != nil { // the process tells its own children
 		return err
 	}
 	// A paused process would see SIGTERM only when it runs again, and may have to wait for a child that was paused with it.
-	if err := p.signalGroup(syscall.SIGCONT); err != nil {
+	if err := p.send(syscall.SIGCONT, p.group()); err != nil {
 		return err
 	}
 	timer := time.NewTimer(p.spec.stopTimeout())
@@ -83,7 +81,7 @@ func (p *Process) Kill() error {
 }
 
 func (p *Process) end() error {
-	if err := p.signalGroup(syscall.SIGKILL); err != nil {
+	if err := p.send(syscall.SIGKILL, p.group()); err != nil {
 		return err
 	}
 	<-p.done // SIGKILL cannot be ignored, so this wait is short
@@ -98,21 +96,18 @@ func (p *Process) ask(c Cause) {
 	}
 }
 
-// signal reaches the process only: it tells its own children itself.
-func (p *Process) signal(sig syscall.Signal) error { return p.send(sig, p.PID()) }
-
-// signalGroup reaches the children of the process as well.
-func (p *Process) signalGroup(sig syscall.Signal) error { return p.send(sig, -p.PID()) }
+// group is for a signal that has to reach the children of the process as well.
+func (p *Process) group() int { return -p.PID() }
 
 func (p *Process) send(sig syscall.Signal, to int) error {
-	// The watcher holds mu while it reaps, so the id cannot belong to somebody else here.
+	// The watcher holds mu while it reaps, so the id cannot belong to another process here.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state == Exited {
 		return nil
 	}
 	if err := unix.Kill(to, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("send %v to %s: %w", sig, p.Name(), err)
+		return fmt.Errorf("send %v to %s: %w", sig, p.spec.Name, err)
 	}
 	return nil
 }

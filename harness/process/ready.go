@@ -40,9 +40,9 @@ func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Prob
 		return nil
 	}
 	if exit, ended := p.Exit(); ended { // which ends ctx as well
-		return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.Name(), exit, p.LogFile(), p.tail(tailBytes))
+		return fmt.Errorf("%s ended before it was ready: %v; the end of %s:\n%s", p.spec.Name, exit, p.spec.LogFile, tail(p.spec.LogFile, tailBytes))
 	}
-	return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.Name(), err, last, p.LogFile())
+	return fmt.Errorf("%s is not ready: %w; last probe: %w; see %s", p.spec.Name, err, last, p.spec.LogFile)
 }
 
 // tailBytes is enough for the fatal lines of a Kubernetes component, and still readable in a terminal; crashBytes for the last lines of a program.
@@ -51,9 +51,9 @@ const (
 	crashBytes = 400
 )
 
-// tail is the end of the log from the beginning of a line.
-func (p *Process) tail(most int64) string {
-	f, err := os.Open(p.LogFile())
+// tail is the end of a log from the beginning of a line.
+func tail(log string, most int64) string {
+	f, err := os.Open(log)
 	if err != nil {
 		return err.Error()
 	}

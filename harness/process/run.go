@@ -24,7 +24,7 @@ func Run(ctx context.Context, spec Spec, progress func()) error {
 		select {
 		case <-p.Done():
 			if exit, _ := p.Exit(); exit.Code != 0 {
-				return fmt.Errorf("%s: %v; the end of %s:\n%s", spec.Name, exit, spec.LogFile, p.tail(tailBytes))
+				return fmt.Errorf("%s: %v; the end of %s:\n%s", spec.Name, exit, spec.LogFile, tail(spec.LogFile, tailBytes))
 			}
 			return nil
 		case <-ctx.Done():

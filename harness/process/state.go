@@ -1,9 +1,12 @@
 package process
 
 import (
+	"cmp"
 	"fmt"
 	"syscall"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // State of a child process.
@@ -41,6 +44,15 @@ type Change struct {
 	// Output is the end of its log, if it has crashed and has one.
 	Output string
 }
+
+// historyStates are the history's words for what happened to a process. Ready is not among them: that a program answers is for others to say.
+var historyStates = map[Cause]string{
+	CauseStart: history.ProcessStarted, CausePause: history.ProcessPaused, CauseResume: history.ProcessResumed,
+	CauseStop: history.ProcessStopped, CauseKill: history.ProcessKilled, CauseCrash: history.ProcessExited,
+}
+
+// HistoryState is the history's word for what happened to a process.
+func (c Change) HistoryState() string { return cmp.Or(historyStates[c.Cause], history.ProcessExited) }
 
 // Exit is how a process ended.
 type Exit struct {

@@ -51,9 +51,9 @@ func (p *Process) notify(state State, cause Cause, exit *Exit) {
 	}
 	s.notify.Lock()
 	defer s.notify.Unlock()
-	change := Change{Time: s.opts.Now(), Name: p.Name(), PID: p.PID(), State: state, Cause: cause, Exit: exit}
-	if cause == CauseCrash && p.LogFile() != "" {
-		change.Output = p.tail(crashBytes)
+	change := Change{Time: s.opts.Now(), Name: p.spec.Name, PID: p.PID(), State: state, Cause: cause, Exit: exit}
+	if cause == CauseCrash && p.spec.LogFile != "" {
+		change.Output = tail(p.spec.LogFile, crashBytes)
 	}
 	s.opts.OnChange(change)
 }

@@ -1,0 +1,4 @@
+package process
+
+// LogFile is that of the specification.
+func (p *Process) LogFile() string { return p.spec.LogFile }
