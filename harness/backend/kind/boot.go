@@ -160,14 +160,19 @@ scheduler: ` + leases + "\n"
 
 const leases = `{extraArgs: [{name: leader-elect-lease-duration, value: 75s}, {name: leader-elect-renew-deadline, value: 60s}]}`
 
+// joining lets kubeadm join a node to the cluster of an API server or a load balancer, and not to that of its own which kind gives it.
+func joining(endpoint container) string {
+	return fmt.Sprintf("kind: JoinConfiguration\napiVersion: kubeadm.k8s.io/v1beta4\ndiscovery: {bootstrapToken: {apiServerEndpoint: %q}}\n", endpoint+":"+portAPIServer)
+}
+
 // config is the kind cluster of a plane with control-plane nodes of these names. The nodes have the names that scenarios
 // use, whatever kind calls their containers.
-func config(cluster string, l layout, names []string) *v1alpha4.Cluster {
+func config(cluster string, l layout, names []string, patches ...string) *v1alpha4.Cluster {
 	c := &v1alpha4.Cluster{
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:     cluster,
 
-		KubeadmConfigPatches: []string{noFsync, kubeletAnswers},
+		KubeadmConfigPatches: append(patches, noFsync, kubeletAnswers),
 	}
 	if len(names) == 1 {
 		c.KubeadmConfigPatches = append(c.KubeadmConfigPatches, longLeases)

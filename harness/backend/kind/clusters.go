@@ -30,14 +30,14 @@ func (c *kindClusters) names() []string {
 	return append([]string{c.name}, c.later...)
 }
 
-// join makes the container of one more node.
-func (c *kindClusters) join(ctx context.Context, node string) (container, error) {
+// join makes the container of one more node, which kubeadm is to join at an endpoint.
+func (c *kindClusters) join(ctx context.Context, node string, endpoint container) (container, error) {
 	c.mu.Lock()
 	own := fmt.Sprintf("%s-%d", c.name, len(c.later)+1)
 	c.later = append(c.later, own)
 	c.mu.Unlock()
 	quiet := cluster.NewProvider(cluster.ProviderWithDocker()) // its progress is that of a scenario's step
-	err := createCluster(quiet, own, c.nodeImage, filepath.Join(c.layout.dir, "kubeconfig-"+own), config(own, c.layout, []string{node}),
+	err := createCluster(quiet, own, c.nodeImage, filepath.Join(c.layout.dir, "kubeconfig-"+own), config(own, c.layout, []string{node}, joining(endpoint)),
 		cluster.CreateWithStopBeforeSettingUpKubernetes(true))
 	made := controlPlanes(own, 1)[0]
 	if err != nil {

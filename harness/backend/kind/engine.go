@@ -107,15 +107,6 @@ func (c container) address(ctx context.Context) (string, error) {
 	return ip, err
 }
 
-// network is the only network of the container.
-func (c container) network(ctx context.Context) (string, error) {
-	name, err := c.inspect(ctx, "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}")
-	if err == nil && len(strings.Fields(name)) != 1 {
-		err = fmt.Errorf("container %s is on the networks %q, expected one", c, name)
-	}
-	return strings.TrimSpace(name), err
-}
-
 // published is where the API server of the container is on this machine, host:port.
 func (c container) published(ctx context.Context) (string, error) {
 	at, err := docker.Run(ctx, "port", string(c), portAPIServer+"/tcp")

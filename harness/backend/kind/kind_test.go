@@ -250,17 +250,11 @@ func TestServerOfAReporter(t *testing.T) {
 	}
 }
 
-func TestJoinConfiguration(t *testing.T) {
-	const all = "kind: InitConfiguration\n---\nkind: JoinConfiguration\nnodeRegistration: {name: cp-4}\n" +
-		"discovery: {bootstrapToken: {apiServerEndpoint: own:6443, token: t}}\n---\nkind: KubeletConfiguration\n"
-	text, err := joinConfiguration([]byte(all), "lb:6443")
-	if err != nil || !strings.Contains(string(text), "apiServerEndpoint: lb:6443") || !strings.Contains(string(text), "name: cp-4") {
-		t.Errorf("%s, %v", text, err)
-	}
-	for _, bad := range []string{"kind: InitConfiguration", "kind: JoinConfiguration", "\t"} {
-		if _, err := joinConfiguration([]byte(bad), "lb"); err == nil {
-			t.Errorf("%q was accepted", bad)
-		}
+// A node that joins is told where by a patch of what kind configures kubeadm with.
+func TestJoining(t *testing.T) {
+	patch := config("x", layout{"/run/k1"}, []string{"cp-4"}, joining("lb")).KubeadmConfigPatches[0]
+	if !strings.Contains(patch, "kind: JoinConfiguration\n") || !strings.Contains(patch, `apiServerEndpoint: "lb:6443"`) {
+		t.Errorf("%s", patch)
 	}
 }
 

@@ -1,7 +1,6 @@
 package kind
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
@@ -33,7 +31,11 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if err := p.layout.node(name).prepare(told); err != nil {
 		return nil, err
 	}
-	made, err := p.clusters.join(ctx, name)
+	endpoint := p.container(donor.Name) // of the control plane, as every node's container can reach it
+	if p.lb.ip != "" {
+		endpoint = p.lb.container
+	}
+	made, err := p.clusters.join(ctx, name, endpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +47,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if told.Revision > 0 {
 		serverOf(n).revision.Store(int64(told.Revision))
 	}
-	endpoint := p.container(donor.Name) // of the control plane, as every node's container can reach it
-	if p.lb.ip != "" {
-		endpoint = p.lb.container
-	}
-	if err := made.join(ctx, p.container(donor.Name), endpoint, p.spec(n)); err != nil {
+	if err := made.join(ctx, p.container(donor.Name), p.spec(n)); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
@@ -73,24 +71,13 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	return n, nil
 }
 
-// join lets kubeadm join the node to the cluster of a donor. Its API server's manifest is changed between the phase that writes it and the
+// join lets kubeadm join the node to the cluster of a donor, as kind has configured it. Its API server's manifest is changed between the phase that writes it and the
 // one that starts the kubelet: so the pod starts once, with its sidecars.
-func (c container) join(ctx context.Context, donor, endpoint container, spec sidecar.Spec) error {
+func (c container) join(ctx context.Context, donor container, spec sidecar.Spec) error {
 	if err := copyShared(ctx, donor, c); err != nil {
 		return err
 	}
-	own, err := c.read(ctx, "/kind/kubeadm.conf")
-	if err != nil {
-		return err
-	}
-	text, err := joinConfiguration(own, string(endpoint)+":"+portAPIServer)
-	if err != nil {
-		return err
-	}
-	const file = "/kind/join.conf"
-	if err := c.write(ctx, file, file+".next", text); err != nil {
-		return err
-	}
+	const file = "/kind/kubeadm.conf"
 	if _, err := c.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
@@ -99,7 +86,7 @@ func (c container) join(ctx context.Context, donor, endpoint container, spec sid
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server
 	// below another program.
-	_, err = c.exec(ctx, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
+	_, err := c.exec(ctx, "kubeadm", "join", "--config", file, "--skip-phases=preflight,control-plane-prepare,wait-control-plane")
 	return err
 }
 
@@ -111,28 +98,6 @@ func copyShared(ctx context.Context, from, to container) error {
 		return err
 	}
 	return to.feed(ctx, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
-}
-
-// joinConfiguration picks the JoinConfiguration out of what kind wrote for a node, and gives it the endpoint of the cluster to
-// join.
-func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
-	for _, text := range bytes.Split(kubeadm, []byte("\n---")) {
-		var document map[string]any
-		if err := yaml.Unmarshal(text, &document); err != nil {
-			return nil, fmt.Errorf("configuration of kubeadm: %w", err)
-		}
-		if document["kind"] != "JoinConfiguration" {
-			continue
-		}
-		discovery, _ := document["discovery"].(map[string]any)
-		token, _ := discovery["bootstrapToken"].(map[string]any)
-		if token == nil {
-			return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration with discovery.bootstrapToken")
-		}
-		token["apiServerEndpoint"] = endpoint
-		return yaml.Marshal(document)
-	}
-	return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration")
 }
 
 // Isolate implements live.ControlPlane: out of the load balancer, and drained.

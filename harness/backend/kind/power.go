@@ -167,11 +167,7 @@ func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*live.Node) error
 		return err
 	}
 	if m.kept == nil {
-		network, err := m.container(nodes[0].Name).network(ctx)
-		if err != nil {
-			return err
-		}
-		m.kept = newAddresses(placeholders{m.clusters.name, m.clusters.nodeImage, network})
+		m.kept = newAddresses(placeholders{m.clusters.name, m.clusters.nodeImage})
 	}
 	return m.kept.keep(ctx, slices.AppendSeq(wanted, maps.Keys(m.kept.held))...)
 }
@@ -317,12 +313,12 @@ func (a *addresses) releaseAll(ctx context.Context, but ...netip.Addr) error {
 
 // placeholders are containers of the node image that sleep. They bear the cluster's label, so whoever deletes the cluster deletes
 // them.
-type placeholders struct{ cluster, image, network string }
+type placeholders struct{ cluster, image string }
 
 var _ holder = placeholders{}
 
 func (h placeholders) hold(ctx context.Context) (string, netip.Addr, error) {
-	id, err := docker.Run(ctx, "run", "--detach", "--network", h.network, "--label", "io.x-k8s.kind.cluster="+h.cluster, "--entrypoint", "sleep", h.image, "infinity")
+	id, err := docker.Run(ctx, "run", "--detach", "--network", network, "--label", "io.x-k8s.kind.cluster="+h.cluster, "--entrypoint", "sleep", h.image, "infinity")
 	if err != nil {
 		return "", netip.Addr{}, err
 	}
