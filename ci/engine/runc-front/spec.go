@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -44,7 +43,7 @@ func rewrite(text []byte, kind specKind, l limits) ([]byte, error) {
 	if process != nil {
 		fixCapabilities(process, l)
 		fixOOMScore(process, l)
-		fixLimits(process, l)
+		delete(process, "rlimits") // what cannot be raised stays as the engine has it
 	}
 	return json.Marshal(spec)
 }
@@ -73,37 +72,10 @@ func fixOOMScore(process map[string]any, l limits) {
 	}
 }
 
-func fixLimits(process map[string]any, l limits) {
-	list, _ := process["rlimits"].([]any)
-	for _, entry := range list {
-		limit, ok := entry.(map[string]any)
-		if !ok {
-			continue
-		}
-		name, _ := limit["type"].(string)
-		if highest, known := l.hard(name); known {
-			lower(limit, "hard", highest)
-			lower(limit, "soft", highest)
-		}
-	}
-}
-
-// lower caps a number of 64 bits without a sign; the highest of them means no limit.
-func lower(limit map[string]any, key string, highest uint64) {
-	number, ok := limit[key].(json.Number)
-	if !ok || highest == math.MaxUint64 {
-		return
-	}
-	if value, err := strconv.ParseUint(number.String(), 10, 64); err == nil && value > highest {
-		limit[key] = highest
-	}
-}
-
 // limits is what this host can grant.
 type limits struct {
-	bounding uint64                           // capabilities: one bit each
-	oomScore int64                            // lower scores need CAP_SYS_RESOURCE
-	hard     func(name string) (uint64, bool) // hard limit of a resource; higher ones need CAP_SYS_RESOURCE
+	bounding uint64 // capabilities: one bit each
+	oomScore int64  // lower scores need CAP_SYS_RESOURCE
 }
 
 func hostLimits() (limits, error) {
@@ -118,7 +90,7 @@ func hostLimits() (limits, error) {
 		return limits{}, err
 	}
 	oom, err := strconv.ParseInt(strings.TrimSpace(string(score)), 10, 64)
-	return limits{bounding: bounding, oomScore: oom, hard: hardLimit}, err
+	return limits{bounding: bounding, oomScore: oom}, err
 }
 
 // capabilities by number, as in linux/capability.h.
@@ -135,23 +107,4 @@ func (l limits) grants(name string) bool {
 		}
 	}
 	return true
-}
-
-// resources by their name in a spec.
-var resources = map[string]int{
-	"RLIMIT_AS": unix.RLIMIT_AS, "RLIMIT_CORE": unix.RLIMIT_CORE, "RLIMIT_CPU": unix.RLIMIT_CPU, "RLIMIT_DATA": unix.RLIMIT_DATA,
-	"RLIMIT_FSIZE": unix.RLIMIT_FSIZE, "RLIMIT_LOCKS": unix.RLIMIT_LOCKS, "RLIMIT_MEMLOCK": unix.RLIMIT_MEMLOCK,
-	"RLIMIT_MSGQUEUE": unix.RLIMIT_MSGQUEUE, "RLIMIT_NICE": unix.RLIMIT_NICE, "RLIMIT_NOFILE": unix.RLIMIT_NOFILE,
-	"RLIMIT_NPROC": unix.RLIMIT_NPROC, "RLIMIT_RSS": unix.RLIMIT_RSS, "RLIMIT_RTPRIO": unix.RLIMIT_RTPRIO,
-	"RLIMIT_RTTIME": unix.RLIMIT_RTTIME, "RLIMIT_SIGPENDING": unix.RLIMIT_SIGPENDING, "RLIMIT_STACK": unix.RLIMIT_STACK,
-}
-
-func hardLimit(name string) (uint64, bool) {
-	resource, ok := resources[name]
-	if !ok {
-		return 0, false
-	}
-	var l unix.Rlimit
-	err := unix.Getrlimit(resource, &l)
-	return l.Max, err == nil
 }
