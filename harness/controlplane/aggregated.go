@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -149,12 +150,7 @@ type APIService struct {
 	Addr string
 }
 
-// Manifests are the objects for a Service whose certificate this control plane has signed, in an order in which they can be created.
-func (cp *ControlPlane) Manifests(a APIService) ([]*unstructured.Unstructured, error) {
-	return Authority{pki: cp.pki}.Manifests(a)
-}
-
-// Manifests are ControlPlane.Manifests for a Service whose certificate this authority has signed.
+// Manifests are the objects for a Service whose certificate this authority has signed, in an order in which they can be created.
 func (authority Authority) Manifests(a APIService) ([]*unstructured.Unstructured, error) {
 	host, port, err := net.SplitHostPort(a.Addr)
 	if err != nil {
@@ -174,10 +170,11 @@ func (authority Authority) Manifests(a APIService) ([]*unstructured.Unstructured
 	}, nil
 }
 
-// object is the APIService itself; bundle is the authority that signed the certificate of the Service.
-func (a APIService) object(port int64, bundle string) *unstructured.Unstructured {
+// APIService is the object for a Service whose certificate this authority has signed; Addr is not looked at.
+func (authority Authority) APIService(a APIService, port int64) *unstructured.Unstructured {
 	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, map[string]any{
-		"group": a.Group, "version": a.Version, "service": map[string]any{"name": a.Name, "namespace": a.Namespace, "port": port}, "caBundle": bundle,
+		"group": a.Group, "version": a.Version, "service": map[string]any{"name": a.Name, "namespace": a.Namespace, "port": port},
+		"caBundle":             base64.StdEncoding.EncodeToString(authority.pki.pem),
 		"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -60,11 +59,6 @@ func LoadAuthority(certPEM, keyPEM []byte) (Authority, error) {
 func (a Authority) Serving(name string, names ...string) (cert, key []byte, err error) {
 	id, err := a.pki.server(name, names...)
 	return id.cert, id.key, err
-}
-
-// APIService is the object for a Service whose certificate this authority has signed; Addr is not looked at.
-func (a Authority) APIService(s APIService, port int64) *unstructured.Unstructured {
-	return s.object(port, a.pki.bundle())
 }
 
 // RESTConfig is a client configuration with a certificate for user and groups, not rate-limited.

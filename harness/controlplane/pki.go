@@ -8,7 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -77,9 +76,6 @@ func generatePKI() (*pki, error) {
 	p.roots.AddCert(cert)
 	return p, nil
 }
-
-// bundle is the authority as it stands in objects.
-func (p *pki) bundle() string { return base64.StdEncoding.EncodeToString(p.pem) }
 
 func (p *pki) caFile() string             { return filepath.Join(p.dir, "ca.crt") }
 func (p *pki) serviceAccountFile() string { return filepath.Join(p.dir, "service-account.key") }

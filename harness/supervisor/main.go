@@ -112,9 +112,6 @@ func (o Options) validate() error {
 	return nil
 }
 
-// maxCommand bounds a command file in bytes; the kernel takes no longer command line either.
-const maxCommand = 128 << 10
-
 // commandMissing says that there is no command yet, so that the program has to wait to be started.
 func (o Options) commandMissing() bool {
 	if o.CommandFile == "" {
@@ -128,13 +125,6 @@ func (o Options) commandMissing() bool {
 func (o Options) command() ([]string, error) {
 	if o.CommandFile == "" {
 		return o.Argv, nil
-	}
-	info, err := os.Stat(o.CommandFile)
-	if err != nil {
-		return nil, fmt.Errorf("--command: %w", err)
-	}
-	if info.Size() > maxCommand {
-		return nil, fmt.Errorf("--command %s: it has %d bytes, expected at most %d", o.CommandFile, info.Size(), maxCommand)
 	}
 	text, err := os.ReadFile(o.CommandFile)
 	if err != nil {
