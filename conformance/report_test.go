@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/xml"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,8 +155,8 @@ func TestCompare(t *testing.T) {
 
 func TestViews(t *testing.T) {
 	r := sample(Passed, Failed, Skipped)
-	var markdown, html, text, junit strings.Builder
-	for _, err := range []error{r.WriteMarkdown(&markdown), r.WriteHTML(&html), r.WriteJUnit(&junit)} {
+	var markdown, html, text, xmlText strings.Builder
+	for _, err := range []error{r.WriteMarkdown(&markdown), r.WriteHTML(&html), r.WriteJUnit(&xmlText)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,9 +172,8 @@ func TestViews(t *testing.T) {
 	if strings.Contains(html.String(), "<rule>") || strings.Contains(markdown.String(), "| The <rule> | of") {
 		t.Error("a rule's text is not escaped")
 	}
-	var doc junitSuite
-	if err := xml.Unmarshal([]byte(junit.String()), &doc); err != nil || doc.Tests != 3 || doc.Failures != 1 || doc.Skipped != 1 {
-		t.Errorf("JUnit %+v, %v", doc, err)
+	if want := `<testsuites tests="3" failures="1" errors="0" skipped="1"`; !strings.Contains(xmlText.String(), want) {
+		t.Errorf("JUnit %s, want %s", xmlText.String(), want)
 	}
 }
 
