@@ -266,12 +266,12 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	}
 	b.progress("plugins and reporters go into the API servers' pods")
 	// All before any: a kubelet may listen to the API server of another node.
-	known := func(ctx context.Context, n *live.Node) error { return b.p.container(n.Name).kubeletKnows(ctx, n.Name) }
+	known := func(ctx context.Context, n *live.Node) error { return kubeletKnows(ctx, b.p.container(n.Name), n.Name) }
 	if err := eachNode(ctx, nodes, known); err != nil {
 		return err
 	}
 	inject := func(ctx context.Context, n *live.Node) error {
-		return b.p.container(n.Name).inject(ctx, serverOf(n), b.p.spec(n))
+		return inject(ctx, b.p.container(n.Name), serverOf(n), b.p.spec(n))
 	}
 	if err := eachNode(ctx, nodes, inject); err != nil {
 		return err

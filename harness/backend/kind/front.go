@@ -45,7 +45,7 @@ func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) erro
 	if !p.shape.advertises {
 		return nil
 	}
-	start := func(ctx context.Context, n *live.Node) error { return p.container(n.Name).startFront(ctx) }
+	start := func(ctx context.Context, n *live.Node) error { return startFront(ctx, p.container(n.Name)) }
 	if err := eachNode(ctx, nodes, start); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) erro
 }
 
 // startFront puts a front before the API server of a node.
-func (c container) startFront(ctx context.Context) error {
+func startFront(ctx context.Context, c container) error {
 	if err := c.write(ctx, frontUnit, frontUnit+".next", []byte(frontService())); err != nil {
 		return err
 	}

@@ -166,7 +166,7 @@ func (p *controlPlane) spec(n *live.Node) sidecar.Spec {
 //
 // It also waits for the kubelet's CSINode. A kubelet that could not write it in the 20 s after its start tries once more, two minutes after, and ends if
 // no API server answers then, for example while the pod is replaced for a revision: the kubelet that follows knows no pods, and the revision never comes.
-func (c container) kubeletKnows(ctx context.Context, node string) error {
+func kubeletKnows(ctx context.Context, c container, node string) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
 	return until(ctx, kubeletReacts, "wait until the kubelet knows its pods", func(ctx context.Context) error {
@@ -184,10 +184,10 @@ func (c container) kubeletKnows(ctx context.Context, node string) error {
 // inject changes the manifest of an API server that runs, and waits until it runs below the supervisor and is ready. The old one, which
 // the kubelet ends now, would take all of its 30 s of grace, so it is killed. Should the kubelet see its death before the
 // manifest, it is killed again.
-func (c container) inject(ctx context.Context, s *server, spec sidecar.Spec) error {
+func inject(ctx context.Context, c container, s *server, spec sidecar.Spec) error {
 	ctx, cancel := context.WithTimeout(ctx, injectTimeout)
 	defer cancel()
-	if err := c.injectManifest(ctx, manifest, spec); err != nil {
+	if err := injectManifest(ctx, c, manifest, spec); err != nil {
 		return err
 	}
 	// It is not below the supervisor: its parent is the runtime's shim. The script fails until there is none.
@@ -206,7 +206,7 @@ done
 }
 
 // injectManifest changes the manifest in a file in one step.
-func (c container) injectManifest(ctx context.Context, file string, spec sidecar.Spec) error {
+func injectManifest(ctx context.Context, c container, file string, spec sidecar.Spec) error {
 	old, err := c.read(ctx, file)
 	if err != nil {
 		return err

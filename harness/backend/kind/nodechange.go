@@ -47,14 +47,14 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	if told.Revision > 0 {
 		serverOf(n).revision.Store(int64(told.Revision))
 	}
-	if err := made.join(ctx, p.container(donor.Name), p.spec(n)); err != nil {
+	if err := joinCluster(ctx, made, p.container(donor.Name), p.spec(n)); err != nil {
 		return nil, fmt.Errorf("join %s: %w", name, err)
 	}
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
 	if p.shape.advertises {
-		if err := made.startFront(ctx); err != nil {
+		if err := startFront(ctx, made); err != nil {
 			return nil, err
 		}
 	}
@@ -71,9 +71,9 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 	return n, nil
 }
 
-// join lets kubeadm join the node to the cluster of a donor, as kind has configured it. Its API server's manifest is changed between the phase that writes it and the
-// one that starts the kubelet: so the pod starts once, with its sidecars.
-func (c container) join(ctx context.Context, donor container, spec sidecar.Spec) error {
+// joinCluster lets kubeadm join the node to the cluster of a donor, as kind has configured it. The manifest of its API server is changed between the
+// phase that writes it and the one that starts the kubelet: so the pod starts once, with its sidecars.
+func joinCluster(ctx context.Context, c, donor container, spec sidecar.Spec) error {
 	if err := copyShared(ctx, donor, c); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (c container) join(ctx context.Context, donor container, spec sidecar.Spec)
 	if _, err := c.exec(ctx, "kubeadm", "join", "phase", "control-plane-prepare", "all", "--config", file); err != nil {
 		return err
 	}
-	if err := c.injectManifest(ctx, manifest, spec); err != nil {
+	if err := injectManifest(ctx, c, manifest, spec); err != nil {
 		return err
 	}
 	// The preflight checks object to what kind's nodes are; and the last wait, which this harness does itself, to an API server

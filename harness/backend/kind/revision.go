@@ -99,7 +99,7 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 		return made, err
 	}
 	spec := p.spec(n)
-	if err := p.container(n.Name).injectManifest(ctx, parked, spec); err != nil {
+	if err := injectManifest(ctx, p.container(n.Name), parked, spec); err != nil {
 		return made, err
 	}
 	made = live.Pod{Namespace: p.podNamespace(), Name: staticPod(n.Name)}

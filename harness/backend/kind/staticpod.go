@@ -108,13 +108,13 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if err != nil {
 		return err
 	}
-	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", func(ctx context.Context) error { return c.forgetsPod(ctx, url, client) })
+	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", func(ctx context.Context) error { return forgetsPod(ctx, c, url, client) })
 }
 
 // forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended, or a worker for it, which may
 // end with the next round of its housekeeping, 2 s later. A pod with the same name that comes before is not looked at again for 10 to 15 s: the
 // backOffPeriod of the kubelet's pod workers.
-func (c container) forgetsPod(ctx context.Context, kubelet string, client *http.Client) error {
+func forgetsPod(ctx context.Context, c container, kubelet string, client *http.Client) error {
 	folders, err := c.exec(ctx, "find", "/var/lib/kubelet/pods", "-mindepth", "3", "-maxdepth", "3", "-name", sidecar.APIServerContainer)
 	if err != nil {
 		return err
