@@ -29,9 +29,6 @@ type wantedObjects struct {
 
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
 func (e *Environment) artifactObjects() []wantedObjects {
-	if e.traits.Foreign() { // other objects of the cluster are none of this run's business
-		return []wantedObjects{{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster}}
-	}
 	all := []wantedObjects{
 		{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster},
 		{nodeObjects(), ""}, {leaseObjects(), ""},
@@ -103,9 +100,6 @@ func snapshotOne(ctx context.Context, c *Client, w wantedObjects, dir string) er
 
 // snapshotEncryption copies the encryption configuration of every API server, without keys.
 func (e *Environment) snapshotEncryption(dir string) error {
-	if e.traits.Foreign() {
-		return nil
-	}
 	var errs []error
 	for _, n := range e.nodes() {
 		text, err := os.ReadFile(n.Server.EncryptionFile())

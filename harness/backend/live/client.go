@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -79,7 +80,7 @@ func (sut *systemUnderTest) accountNamespace() string {
 	if sut.e.opts.ReporterIdentity == history.IdentityAdmin {
 		return administrators
 	}
-	return sut.e.traits.leases()
+	return manifests.Namespace
 }
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.

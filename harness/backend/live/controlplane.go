@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"time"
@@ -101,45 +100,13 @@ type Traits struct {
 	Memory Memory
 	// Dir is a folder for files of the plane.
 	Dir string
-	// Namespace has the leases and the harness's own objects, and Suffix ends the names of roles and policies, in a cluster that the
-	// harness did not make; empty: the names of ci/manifests, and a cluster that is the harness's alone.
-	Namespace, Suffix string
 	// Streaming: reporters stream to the aggregator.
 	Streaming bool
 }
 
-// Foreign reports whether the cluster is not the harness's: then no API server encrypts through its plugins, and no object outside of
-// Namespace is touched.
-func (t Traits) Foreign() bool { return t.Namespace != "" }
-
 // manifests are the options by which ci/manifests were installed for an operator.
 func (t Traits) manifests(operator string) manifests.Options {
-	o := manifests.Options{Operator: operatorFlag(operator), Namespace: t.Namespace, Suffix: t.Suffix, Streaming: t.Streaming}
-	if t.Foreign() {
-		o.PodNamespace = t.Namespace
-	}
-	return o
-}
-
-// leases is the namespace of the aggregators' leases.
-func (t Traits) leases() string { return cmp.Or(t.Namespace, manifests.Namespace) }
-
-// canaries is the namespace of the objects that show whether an API server can write.
-func (t Traits) canaries() string { return cmp.Or(t.Namespace, dataNamespace) }
-
-// NodeKeeper is a control plane that has other objects in the place of Node objects.
-type NodeKeeper interface {
-	// NodeSince says since when a node is expected to report; RemoveNodeObject ends that.
-	NodeSince(ctx context.Context, name string) (time.Time, error)
-	RemoveNodeObject(ctx context.Context, name string) error
-}
-
-// RequestLogger is a control plane whose API servers' audit logs cannot be read. It has logs of its own with the same lines.
-type RequestLogger interface {
-	// RequestLogs are files of this machine, by what the history calls the API server.
-	RequestLogs() map[string]string
-	// Sync returns when all files of this machine have what was written until now, where they are copies.
-	Sync(ctx context.Context) error
+	return manifests.Options{Operator: operatorFlag(operator), Streaming: t.Streaming}
 }
 
 // clockOfLogs is a clock in the time zone of the API servers' logs, which do not name it: this machine's, or that of containers.

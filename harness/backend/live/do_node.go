@@ -71,9 +71,6 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 }
 
 func (nc *nodeChanges) deleteNodeObject(ctx context.Context, gone *Node) error {
-	if k, ok := nc.e.controlPlane.(NodeKeeper); ok {
-		return k.RemoveNodeObject(ctx, gone.Name)
-	}
 	for _, n := range nc.e.serving() {
 		if n != gone {
 			return n.Admin.remove(ctx, nodeObjects(), "", gone.Name)
@@ -152,7 +149,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, recordConfig func() er
 	if err := recordConfig(); err != nil {
 		return err
 	}
-	if n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name); err != nil {
+	if n.since, err = n.Admin.nodeSince(ctx, n.Name, nc.e.traits.RealNodes); err != nil {
 		return err
 	}
 	return nc.e.sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress)
@@ -164,7 +161,7 @@ func (nc *nodeChanges) joined(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	since, err := nodeSince(ctx, nc.e.controlPlane, c, name)
+	since, err := c.nodeSince(ctx, name, nc.e.traits.RealNodes)
 	if err != nil {
 		return err
 	}

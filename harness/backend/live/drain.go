@@ -24,7 +24,6 @@ func (r *recorder) seen(_, userAgent string) {
 //     so when the marker's line has been read, the line of every request that was answered before it has been, too. An
 //     API server that has ended has written everything that it ever will.
 //   - journals: the lines are written before the answers are sent; reading to the end of the file is enough.
-//   - copies of logs (RequestLogger): they are brought up to date first.
 //   - watches: what a read with a quorum shows must have been delivered.
 func (r *recorder) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
@@ -32,9 +31,6 @@ func (r *recorder) drain(ctx context.Context) error {
 	var errs []error
 	if r.controlPlane.Traits().Memory == nil && r.anyServing() {
 		errs = append(errs, r.watcher.Settle(ctx))
-	}
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		return errors.Join(append(errs, l.Sync(ctx), r.files.Poll())...)
 	}
 	for _, n := range r.controlPlane.Nodes().List() {
 		if err := r.drainAudit(ctx, n); err != nil {
@@ -65,9 +61,6 @@ func (r *recorder) anyServing() bool {
 }
 
 func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		return errors.Join(l.Sync(ctx), r.files.Poll())
-	}
 	switch n.Server.Status().Phase {
 	case Never, Ended:
 		return nil

@@ -64,9 +64,6 @@ func (sw *encryptionSwitch) recordConfigured() {
 
 // recordConfiguredOn records it of an API server that has begun with what all were told last.
 func (sw *encryptionSwitch) recordConfiguredOn(node string) {
-	if sw.e.traits.Foreign() { // they were configured with something, but not by this harness
-		return
-	}
 	names := sw.current().Providers.Names()
 	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
 		sw.e.record(&history.Encryption{Node: node, State: state, Providers: names})

@@ -70,16 +70,8 @@ func (c *Client) configureEncryption(ctx context.Context, kind string) error {
 	return nil
 }
 
-// nodeSince says since when a node is expected to report. Where nobody else makes its object, it makes one.
-func nodeSince(ctx context.Context, p ControlPlane, c *Client, name string) (time.Time, error) {
-	if k, ok := p.(NodeKeeper); ok {
-		return k.NodeSince(ctx, name)
-	}
-	return c.nodeObject(ctx, name, p.Traits().RealNodes)
-}
-
-// nodeObject creates the Node object, unless a kubelet has done so, and says since when it exists, in whole seconds.
-func (c *Client) nodeObject(ctx context.Context, name string, real bool) (time.Time, error) {
+// nodeSince says since when a node is expected to report: since its Node object exists, in whole seconds. It creates the object unless a kubelet has.
+func (c *Client) nodeSince(ctx context.Context, name string, real bool) (time.Time, error) {
 	if real {
 		n, err := c.Resource(nodeObjects()).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

@@ -103,13 +103,6 @@ func (r *recorder) follow() error {
 	if err := r.files.Add(r.controlPlane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
 		return err
 	}
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		for name, file := range l.RequestLogs() {
-			if err := r.followRequests(name, file, tail.FromEnd); err != nil {
-				return err
-			}
-		}
-	}
 	for _, n := range r.controlPlane.Nodes().List() {
 		if err := r.followNode(n, tail.FromEnd); err != nil {
 			return err
@@ -121,7 +114,7 @@ func (r *recorder) follow() error {
 // followNode records what a node's API server and plugins write, and watches through its API server.
 func (r *recorder) followNode(n *Node, from tail.From) error {
 	name := n.Name
-	if err := r.followRequests(name, n.Server.AuditLog(), from); err != nil {
+	if err := r.files.Add(n.Server.AuditLog(), from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
 		return err
 	}
 	if err := r.files.Add(n.Server.LogFile(), from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
@@ -150,15 +143,10 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.clients = append(r.clients, c)
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
-	if t.RealNodes || t.Foreign() {
+	if t.RealNodes {
 		r.canary(n, c)
 	}
 	return nil
-}
-
-// followRequests reads a log of the requests to the API server of a name.
-func (r *recorder) followRequests(name, file string, from tail.From) error {
-	return r.files.Add(file, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) }))
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
@@ -304,10 +292,9 @@ func (r *recorder) canary(n *Node, c *Client) {
 	r.canaries[n.Name] = cancel
 	r.mu.Unlock()
 	name := "kmsharness-canary-" + n.Name
-	namespace := r.controlPlane.Traits().canaries()
 	write := func(ctx context.Context) error {
 		o := newObject("v1", "ConfigMap", name, object{"data": object{"at": time.Now().UTC().Format(time.RFC3339Nano)}})
-		_, err := c.Resource(configMapObjects()).Namespace(namespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
+		_, err := c.Resource(configMapObjects()).Namespace(dataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
 		return err
 	}
 	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}

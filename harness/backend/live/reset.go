@@ -81,9 +81,6 @@ func Reset(ctx context.Context, p ControlPlane, operator string) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
-	if p.Traits().Foreign() {
-		return group.Wait()
-	}
 	for _, n := range p.Nodes().List() {
 		group.Go(func() error { return n.prove(ctx) })
 		group.Go(func() error { return proveAdmission(ctx, p, n, op) })
@@ -147,15 +144,11 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 		}
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
-	if p.Traits().Foreign() {
-		group.Go(func() error { return c.removeLeases(ctx, p.Traits().leases()) })
-	} else {
-		group.Go(func() error { return c.removeAll(ctx) })
-	}
+	group.Go(func() error { return c.removeAll(ctx) })
 	group.Go(func() error { return c.setRules(ctx, p.Traits().manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
 	for _, n := range p.Nodes().List() {
 		group.Go(func() (err error) {
-			n.since, err = nodeSince(ctx, p, c, n.Name)
+			n.since, err = c.nodeSince(ctx, n.Name, p.Traits().RealNodes)
 			return err
 		})
 	}
@@ -197,8 +190,9 @@ func Purge(ctx context.Context, p ControlPlane) error {
 // removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
 // secrets.
 func (c *Client) removeAll(ctx context.Context) error {
-	if err := c.removeLeases(ctx, manifests.Namespace); err != nil {
-		return err
+	err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete leases: %w", err)
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
 	for _, ns := range []string{dataNamespace, keyNamespace} {
@@ -206,14 +200,6 @@ func (c *Client) removeAll(ctx context.Context) error {
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete secrets in %s: %w", ns, err)
 		}
-	}
-	return nil
-}
-
-func (c *Client) removeLeases(ctx context.Context, namespace string) error {
-	err := c.Resource(leaseObjects()).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete leases: %w", err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -107,7 +108,7 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
-	leases, err := c.Resource(leaseObjects()).Namespace(ps.e.traits.leases()).List(ctx, metav1.ListOptions{})
+	leases, err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
@@ -119,5 +120,5 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 			}
 		}
 	}
-	return 0, errors.New("no aggregator holds a lease in namespace " + ps.e.traits.leases() + " under the identity {instance} that it was given")
+	return 0, errors.New("no aggregator holds a lease in namespace " + manifests.Namespace + " under the identity {instance} that it was given")
 }
