@@ -231,7 +231,7 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 	return all
 }
 
-// OperatorPlace implements live.OperatorPlacer: the pod of an operator that is an image, or else this machine.
+// OperatorPlace implements live.Places: the pod of an operator that is an image, or else this machine.
 func (p *controlPlane) OperatorPlace() live.Place {
 	if p.operator == nil {
 		at := p.Host.Place(p.ClientServer(), p.layout.dir)
@@ -243,7 +243,7 @@ func (p *controlPlane) OperatorPlace() live.Place {
 	return at
 }
 
-// AggregatorPlace implements live.ControlPlane.
+// AggregatorPlace implements live.Places.
 func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
 
 // placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.

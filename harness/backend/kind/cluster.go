@@ -75,7 +75,7 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	}
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e, dir: b.runDir.Path, progress: o.Progress}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().Topology.(*controlPlane), env: e, dir: b.runDir.Path, progress: o.Progress}, nil
 }
 
 // Environment carries out actions on the cluster, such as faults.

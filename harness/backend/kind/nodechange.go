@@ -20,7 +20,7 @@ import (
 // joinTimeout bounds kubeadm join: half a minute on an idle machine.
 const joinTimeout = 4 * time.Minute
 
-// AddNode implements live.ControlPlane: kind makes the container, kubeadm joins it, and it is wired like the others.
+// AddNode implements live.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
@@ -136,7 +136,7 @@ func joinConfiguration(kubeadm []byte, endpoint string) ([]byte, error) {
 	return nil, errors.New("configuration of kubeadm: expected a JoinConfiguration")
 }
 
-// Isolate implements live.ControlPlane: out of the load balancer, and drained.
+// Isolate implements live.Topology: out of the load balancer, and drained.
 func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	gone := string(p.container(n.Name))
@@ -175,7 +175,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	return group.Wait()
 }
 
-// RemoveNode implements live.ControlPlane. Its etcd member leaves first: without that, one of two could not be removed any more.
+// RemoveNode implements live.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
 func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()

@@ -28,7 +28,7 @@ type wantedObjects struct {
 }
 
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
-func (e *Environment) artifactObjects() []wantedObjects {
+func (e *apiServer) artifactObjects() []wantedObjects {
 	all := []wantedObjects{
 		{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster},
 		{nodeObjects(), ""}, {leaseObjects(), ""},
@@ -44,10 +44,10 @@ func (e *Environment) Snapshot(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
-	return errors.Join(e.snapshotObjects(ctx, dir), e.snapshotEncryption(dir))
+	return errors.Join(e.kube().snapshotObjects(ctx, dir), e.kube().snapshotEncryption(dir))
 }
 
-func (e *Environment) snapshotObjects(ctx context.Context, dir string) error {
+func (e *apiServer) snapshotObjects(ctx context.Context, dir string) error {
 	errs := []error{errors.New("no API server gave the objects")}
 	for _, n := range e.serving() {
 		err := snapshotThrough(ctx, n.Admin, e.artifactObjects(), dir)
@@ -99,7 +99,7 @@ func snapshotOne(ctx context.Context, c *Client, w wantedObjects, dir string) er
 }
 
 // snapshotEncryption copies the encryption configuration of every API server, without keys.
-func (e *Environment) snapshotEncryption(dir string) error {
+func (e *apiServer) snapshotEncryption(dir string) error {
 	var errs []error
 	for _, n := range e.nodes() {
 		text, err := os.ReadFile(n.Server.EncryptionFile())
@@ -118,7 +118,7 @@ func (e *Environment) snapshotEncryption(dir string) error {
 
 // Collect implements backend.Collector.
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
-	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Collect(ctx, dir, progress))
+	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Recording.Collect(ctx, dir, progress))
 }
 
 // LogDir is a folder with logs of a plane; Prefix goes before the names of their copies.

@@ -85,7 +85,7 @@ func (sut *systemUnderTest) accountNamespace() string {
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.
 func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
-	c, err := sut.e.controlPlane.Nodes().Admin()
+	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func accountObjects() schema.GroupVersionResource {
 
 // token asks for a token as a kubelet does for the projected volume of a pod: it is bound to the pod, and names the pod's node.
 func (sut *systemUnderTest) token(ctx context.Context, n *Node, lifetime time.Duration) (token string, expires time.Time, err error) {
-	c, err := sut.e.controlPlane.Nodes().Admin()
+	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return "", expires, err
 	}
@@ -200,7 +200,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 			return refused, err
 		}
 	}
-	config, err := sut.e.controlPlane.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
+	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
 	if err != nil {
 		return refused, err
 	}
@@ -209,7 +209,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
 func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config, error) {
-	config, err := sut.e.controlPlane.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.Server.URL())
 	if err != nil || n.ReporterPlace.InCluster == nil || sut.accountNamespace() == administrators {
 		return config, err
 	}

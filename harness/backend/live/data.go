@@ -51,7 +51,7 @@ const dataWriters = 8
 
 // dataset is the objects that are encrypted: it writes, reads, migrates and counts them.
 type dataset struct {
-	e *Environment
+	e *apiServer
 
 	mu      sync.Mutex
 	random  *mathrand.ChaCha8
@@ -60,7 +60,7 @@ type dataset struct {
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
 }
 
-func newDataset(e *Environment) *dataset {
+func newDataset(e *apiServer) *dataset {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	return &dataset{e: e, random: mathrand.NewChaCha8(seed), written: map[string]history.Data{}}
@@ -127,9 +127,9 @@ func (ds *dataset) draw(size int) (name string, value []byte) {
 // kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.
 func (ds *dataset) kinds() []Encrypted {
 	if ds.e.pods.underTest() {
-		return []Encrypted{ds.e.objects, encryptedConfigMaps()}
+		return []Encrypted{ds.e.Encrypted, encryptedConfigMaps()}
 	}
-	return []Encrypted{ds.e.objects}
+	return []Encrypted{ds.e.Encrypted}
 }
 
 // of is what an object of a scenario is: one of the kinds, by its name.

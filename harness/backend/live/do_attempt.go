@@ -193,12 +193,12 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 	defer cancel()
 	refused := status.New(codes.Unavailable, "there is no aggregator")
 	for _, address := range as.ReporterPlace.Aggregators {
-		if conn, err := st.e.controlPlane.Traits().Host.Dial(ctx, "tcp", address); err != nil {
+		if conn, err := st.e.controlPlane.Traits.Host.Dial(ctx, "tcp", address); err != nil {
 			continue // a replica that does not run refuses nobody
 		} else if err := conn.Close(); err != nil {
 			return err
 		}
-		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.controlPlane, "tcp")))
+		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.traits.Host, "tcp")))
 		if refused.Code() != codes.FailedPrecondition { // it leads, or did not ask
 			break
 		}
@@ -227,7 +227,7 @@ func openStream(ctx context.Context, address string, config *tls.Config, node st
 
 // streamTLS is the configuration of a client that shows what an attempt says.
 func (st *statuses) streamTLS(a *scenario.Attempt, as *Node) (*tls.Config, error) {
-	authority, err := st.e.controlPlane.RESTConfig(contract.AggregatorIdentity, nil, as.Server.URL())
+	authority, err := st.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, as.Server.URL())
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (st *statuses) certificate(a *scenario.Attempt, as string) (tls.Certificate
 	case scenario.CertificateExpired:
 		life = -time.Second
 	}
-	text, _, err := st.e.controlPlane.Certificate(user, groups, life)
+	text, _, err := st.e.controlPlane.Credentials.Certificate(user, groups, life)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

@@ -18,7 +18,7 @@ const somebodyElse = "somebody-else"
 
 // statuses writes conditions and reports as somebody else, and makes attempts.
 type statuses struct {
-	e          *Environment
+	e          *apiServer
 	conditions map[string]map[string]object // by manager and type
 }
 
@@ -73,7 +73,7 @@ func (st *statuses) entryElsewhere(op core.Operator, node string) object {
 
 // applyStatus applies what a manager owns of the CR's status.
 func (st *statuses) applyStatus(ctx context.Context, manager string, status object) error {
-	c, err := st.e.controlPlane.Nodes().Admin()
+	c, err := st.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}

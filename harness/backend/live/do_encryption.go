@@ -17,7 +17,7 @@ import (
 var errSuperseded = errors.New("another switch of the encryption has begun")
 
 // encryptionSwitch changes the encryption of an API server.
-type encryptionSwitch struct{ e *Environment }
+type encryptionSwitch struct{ e *apiServer }
 
 // changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
 // of another takes over: what the other has given out stays readable until everything is written anew.
@@ -178,7 +178,7 @@ func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) e
 	if err != nil {
 		return err
 	}
-	for _, one := range sw.e.all() { // the cluster has one type
+	for _, one := range sw.e.apiServers { // the cluster has one type
 		one.encrypting.recordType(kind, began)
 	}
 	return nil

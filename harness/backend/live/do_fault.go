@@ -14,7 +14,7 @@ import (
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
 type faults struct {
-	e        *Environment
+	e        *apiServer
 	refusals []history.Refusal // that are in force
 	stale    bool              // the load balancer's list of API servers
 	wrong    []string          // nodes whose clocks were set, and may be wrong

@@ -14,7 +14,7 @@ import (
 )
 
 // processes starts, stops, kills, pauses and resumes processes, pods and nodes.
-type processes struct{ e *Environment }
+type processes struct{ e *apiServer }
 
 // processes carries out start … restart on every selected process at the same time.
 func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
@@ -89,7 +89,7 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 	case scenario.WithKill:
 		end = t.Kill
 	case scenario.WithContainer:
-		return ps.e.controlPlane.RestartContainer(ctx, t, ps.e.changes.recordReady)
+		return ps.e.Processes.RestartContainer(ctx, t, ps.e.changes.recordReady)
 	}
 	if err := end(ctx); err != nil {
 		return err
@@ -102,7 +102,7 @@ const nowhere = "127.0.0.1:0"
 
 // succeed starts another reporter beside one, and ends the older one after a time.
 func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
-	n := ps.e.controlPlane.Nodes().Get(old.Identity.Node)
+	n := ps.e.Nodes.Get(old.Identity.Node)
 	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
 		return err
 	}

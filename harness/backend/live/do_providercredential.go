@@ -22,7 +22,7 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 		plugins := p.logIns.Refuse(refused)
 		p.mu.Unlock()
 		for _, plugin := range plugins {
-			if err := fs.e.controlPlane.KMS().logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
+			if err := fs.e.controlPlane.KMS.logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
 				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
 			}
 		}

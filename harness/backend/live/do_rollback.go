@@ -43,7 +43,7 @@ func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) err
 	for _, n := range nodes {
 		r, err := op.rollbackOf(n, a.To, existing, stored)
 		if refusal := new(operated.Refusal); errors.As(err, &refusal) {
-			op.e.record(operated.Refused(op.e.apiServer, n.Name, err))
+			op.e.record(operated.Refused(op.e.Name, n.Name, err))
 		}
 		if err != nil {
 			return err
@@ -145,7 +145,7 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 		return err
 	}
 	p.askLoaded(ctx, n)
-	p.e.record(operated.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
+	p.e.record(operated.Revised(p.e.Name, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
 	return p.report(ctx, n, r.gets.KeyIDs())
 }
 

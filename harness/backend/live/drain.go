@@ -29,10 +29,10 @@ func (r *recorder) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	var errs []error
-	if r.controlPlane.Traits().Memory == nil && r.anyServing() {
+	if r.controlPlane.Traits.Memory == nil && r.anyServing() {
 		errs = append(errs, r.watcher.Settle(ctx))
 	}
-	for _, n := range r.controlPlane.Nodes().List() {
+	for _, n := range r.nodes.List() {
 		if err := r.drainAudit(ctx, n); err != nil {
 			errs = append(errs, fmt.Errorf("audit log of %s: %w", n.Name, err))
 		}
@@ -56,7 +56,7 @@ func (r *recorder) attempted(auditID string) bool {
 }
 
 func (r *recorder) anyServing() bool {
-	_, err := r.controlPlane.Nodes().Admin()
+	_, err := r.nodes.Admin()
 	return err == nil
 }
 
@@ -78,7 +78,7 @@ func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
 }
 
 func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
-	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
 	if err != nil {
 		return err
 	}

@@ -91,8 +91,8 @@ type Encrypted struct {
 	Spec map[string]any
 }
 
-// encryptedSecrets are those of kube-apiserver.
-func encryptedSecrets() Encrypted {
+// EncryptedSecrets are those of kube-apiserver.
+func EncryptedSecrets() Encrypted {
 	return Encrypted{Resource: secretObjects(), Kind: "Secret", Registry: "/registry/secrets/", Field: []string{"data", dataField}}
 }
 
@@ -161,5 +161,5 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource, inHaste())
+	return sw.e.data.rewriteAll(ctx, sw.e.Encrypted.Resource, inHaste())
 }

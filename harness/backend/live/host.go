@@ -26,9 +26,9 @@ type Machine interface {
 }
 
 // dialer connects the harness's gRPC clients, by addresses without a scheme.
-func dialer(p interface{ Traits() Traits }, network string) grpc.DialOption {
+func dialer(h host.Host, network string) grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-		return p.Traits().Host.Dial(ctx, network, address)
+		return h.Dial(ctx, network, address)
 	})
 }
 

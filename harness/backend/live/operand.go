@@ -75,7 +75,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return fail(err)
 	}
-	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
+	rest, err := p.e.controlPlane.Credentials.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer)
 	if err != nil {
 		return fail(err)
 	}
@@ -92,15 +92,9 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 		Observed: p.observed, Log: log}, nil
 }
 
-// OperatorPlacer is a control plane with a place of its own for an operator, which else runs where the first aggregator does.
-type OperatorPlacer interface{ OperatorPlace() Place }
-
 // program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
 func (p *pods) program() error {
-	at := p.e.controlPlane.AggregatorPlace(1)
-	if placer, ok := p.e.controlPlane.(OperatorPlacer); ok {
-		at = placer.OperatorPlace()
-	}
+	at := p.e.Places.OperatorPlace()
 	if at.LogFile != "" {
 		if err := p.e.operated.searchLog(at.LogFile); err != nil {
 			return err
@@ -120,7 +114,7 @@ func (p *pods) program() error {
 
 // encrypt is the value of {encrypt}: the resources that the harness looks at.
 func (p *pods) encrypt() string {
-	r := p.e.objects.Resource
+	r := p.e.Encrypted.Resource
 	switch {
 	case r.Group != "":
 		return r.Resource + "." + r.Version + "." + r.Group
@@ -208,12 +202,12 @@ func (p *pods) stageOf(o *history.Object) {
 
 // Migrates implements operand.Pods.
 func (p *pods) Migrates(resource schema.GroupVersionResource) bool {
-	for _, e := range p.e.all() {
-		if e != p.e && e.objects.Resource == resource {
+	for _, e := range p.e.apiServers {
+		if e != p.e && e.Encrypted.Resource == resource {
 			return false
 		}
 	}
-	return p.e.main == nil || p.e.objects.Resource == resource
+	return p.e.Name == "" || p.e.Encrypted.Resource == resource
 }
 
 // Migrate implements operand.Pods. That of an operator under test takes as long as in OpenShift.

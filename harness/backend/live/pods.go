@@ -18,7 +18,7 @@ import (
 // pods are the API servers' pods of an environment as an operator handles them: what each is configured with, and what came of it.
 // They outlive the operator, which may be killed at any time. They never take the environment's lock while they hold their own.
 type pods struct {
-	e        *Environment
+	e        *apiServer
 	operator Target
 	cluster  *operand.Cluster // around the operator
 	roller   Roller           // nil: what is in a pod changes while the pod stays
@@ -71,9 +71,8 @@ type rollingOut struct {
 	since    time.Time
 }
 
-func newPods(e *Environment) *pods {
-	p := &pods{e: e, all: map[string]*pod{}, own: e.opts.OperatorCommand == ""}
-	p.roller, _ = e.controlPlane.(Roller)
+func newPods(e *apiServer) *pods {
+	p := &pods{e: e, all: map[string]*pod{}, roller: e.Roller, own: e.opts.OperatorCommand == ""}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}
 	return p

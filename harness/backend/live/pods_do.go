@@ -22,9 +22,9 @@ var _ operand.Pods = (*pods)(nil)
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name string, do func(*Node) error) error {
 	defer p.e.changes.stay()()
-	n := p.e.controlPlane.Nodes().Get(name)
+	n := p.e.Nodes.Get(name)
 	if n == nil {
-		return fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+		return fmt.Errorf("there is no node %q: there are %v", name, p.e.nodeNames())
 	}
 	if err := p.e.operated.present(n); err != nil {
 		return fmt.Errorf("%w: %w", operand.ErrUnfinished, err)
@@ -115,14 +115,14 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
 func (p *pods) introduce(ctx context.Context, node, called string, c config.Plugin) error {
-	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operated.RemoteKey(c))
+	p.e.controlPlane.KMS.Call(p.e.Name, called, operated.RemoteKey(c))
 	p.mu.Lock()
 	refused, news := p.logIns.Start(node + "/" + called)
 	p.mu.Unlock()
 	if !news {
 		return nil
 	}
-	if err := p.e.controlPlane.KMS().logIns(ctx, node+"/"+called, refused, false); err != nil {
+	if err := p.e.controlPlane.KMS.logIns(ctx, node+"/"+called, refused, false); err != nil {
 		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil

@@ -20,7 +20,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 	var n *Node
 	configured, err := op.e.pods.configuredOn(ctx, name, b)
 	if err == nil {
-		n, err = op.e.controlPlane.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
+		n, err = op.e.controlPlane.Topology.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
 	}
 	if err != nil {
 		op.e.pods.leave(name)

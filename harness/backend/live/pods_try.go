@@ -44,7 +44,7 @@ func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 	if err := p.introduce(ctx, Preflight, keyID, c); err != nil {
 		return nil, nil, err
 	}
-	g, err := p.e.controlPlane.TryPlugin(ctx, keyID)
+	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,7 +58,7 @@ func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 		return nil, nil, err
 	}
 	p.e.changes.recordReady(&g.Target)
-	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.controlPlane, "unix"))
+	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.traits.Host, "unix"))
 	if err != nil {
 		end()
 		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)

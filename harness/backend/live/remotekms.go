@@ -172,7 +172,7 @@ func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
 			continue
 		}
 		rotated[fs.e.remoteKey(k)] = true
-		if _, err := fs.e.controlPlane.KMS().client.Rotate(ctx, fs.e.remoteKey(k), 0); err != nil {
+		if _, err := fs.e.controlPlane.KMS.client.Rotate(ctx, fs.e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}
@@ -189,7 +189,7 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	if node == "" || node == scenario.NodeAll {
 		caller = "*/*"
 	}
-	client := fs.e.controlPlane.KMS().client
+	client := fs.e.controlPlane.KMS.client
 	switch op {
 	case "cut":
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
@@ -198,7 +198,7 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	case scenario.KMSExpire, scenario.KMSRevoke:
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
 	case "restore", "allow", scenario.KMSRenew:
-		return fs.e.controlPlane.KMS().rule(ctx, remotekms.Rule{Caller: caller})
+		return fs.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: caller})
 	}
 	return fs.setKEKs(ctx, op, a.KEK)
 }
@@ -216,14 +216,14 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	default:
 		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew", op)
 	}
-	keys, err := fs.e.controlPlane.KMS().client.Keys(ctx)
+	keys, err := fs.e.controlPlane.KMS.client.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, key := range keys {
 		v := cmp.Or(version, key.Current.Version)
-		if _, err := fs.e.controlPlane.KMS().client.SetState(ctx, key.Name, v, state, nil); err != nil {
+		if _, err := fs.e.controlPlane.KMS.client.SetState(ctx, key.Name, v, state, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}
 	}

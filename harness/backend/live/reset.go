@@ -74,14 +74,14 @@ func CheckOperator(name string) error {
 // encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
 // plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
 // and fails the proof.
-func Reset(ctx context.Context, p ControlPlane, operator string) error {
+func Reset(ctx context.Context, p *ControlPlane, operator string) error {
 	op, err := operatorNamed(operator)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
-	for _, n := range p.Nodes().List() {
+	for _, n := range p.APIServers[0].Nodes.List() {
 		group.Go(func() error { return n.prove(ctx) })
 		group.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
@@ -90,11 +90,11 @@ func Reset(ctx context.Context, p ControlPlane, operator string) error {
 
 // proveAdmission returns when an API server keeps reporters to their own entries: it enforces an admission policy a moment after it was created. A write
 // by a reporter of no node is refused by the policy, and before that by nobody. Reporters that stream may write nothing at all.
-func proveAdmission(ctx context.Context, p ControlPlane, n *Node, op operator) error {
-	if p.Traits().Streaming {
+func proveAdmission(ctx context.Context, p *ControlPlane, n *Node, op operator) error {
+	if p.Traits.Streaming {
 		return nil
 	}
-	config, err := p.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := p.Credentials.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.Server.URL())
 	if err != nil {
 		return fmt.Errorf("credentials of a reporter: %w", err)
 	}
@@ -131,13 +131,13 @@ const (
 )
 
 // resetObjects recreates everything that a system under test reads or writes.
-func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
-	c, err := p.Nodes().Admin()
+func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
+	c, err := p.APIServers[0].Nodes.Admin()
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits().Streaming) })
+	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits.Streaming) })
 	group.Go(func() error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
@@ -145,10 +145,10 @@ func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
 	group.Go(func() error { return c.removeAll(ctx) })
-	group.Go(func() error { return c.setRules(ctx, p.Traits().manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
-	for _, n := range p.Nodes().List() {
+	group.Go(func() error { return c.setRules(ctx, p.Traits.manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
+	for _, n := range p.APIServers[0].Nodes.List() {
 		group.Go(func() (err error) {
-			n.since, err = c.nodeSince(ctx, n.Name, p.Traits().RealNodes)
+			n.since, err = c.nodeSince(ctx, n.Name, p.Traits.RealNodes)
 			return err
 		})
 	}
@@ -177,14 +177,19 @@ func (c *Client) resetOperator(ctx context.Context, op operator, streaming bool)
 }
 
 // Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.
-func Purge(ctx context.Context, p ControlPlane) error {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+func Purge(ctx context.Context, p *ControlPlane) error {
+	removing, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	c, err := p.Nodes().Admin()
-	if err != nil {
-		return err
+	c, err := p.APIServers[0].Nodes.Admin()
+	if err == nil {
+		err = c.removeAll(removing)
 	}
-	return c.removeAll(ctx)
+	for _, f := range p.APIServers[1:] {
+		if err == nil {
+			err = f.purge(ctx)
+		}
+	}
+	return err
 }
 
 // removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
@@ -229,27 +234,27 @@ func (n *Node) prove(ctx context.Context) error {
 
 // ResetAggregated is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
 // every one of it is ready, and encrypts what comes through the aggregation layer of the kube-apiserver of its node.
-func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer) error {
-	op, err := operatorNamed(scenario.OperatorOf(f.APIServer()))
+func ResetAggregated(ctx context.Context, p *ControlPlane, f APIServer) error {
+	op, err := operatorNamed(scenario.OperatorOf(f.Name))
 	if err != nil {
 		return err
 	}
-	c, err := p.Nodes().Admin()
+	c, err := p.APIServers[0].Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	if err := c.resetOperator(ctx, op, p.Traits().Streaming); err != nil {
-		return fmt.Errorf("%s: %w", f.APIServer(), err)
+	if err := c.resetOperator(ctx, op, p.Traits.Streaming); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, n := range p.Nodes().List() {
+	for _, n := range p.APIServers[0].Nodes.List() {
 		all.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
-	for _, n := range f.Nodes().List() {
-		n.since = p.Nodes().Get(n.Name).since
+	for _, n := range f.Nodes.List() {
+		n.since = p.APIServers[0].Nodes.Get(n.Name).since
 		all.Go(func() error {
-			if err := n.proveAggregated(ctx, f.Encrypted()); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.APIServer(), n.Name, err)
+			if err := n.proveAggregated(ctx, f.Encrypted); err != nil {
+				return fmt.Errorf("%s of %s: %w", f.Name, n.Name, err)
 			}
 			return nil
 		})
@@ -257,21 +262,21 @@ func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer)
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return PurgeAggregated(context.WithoutCancel(ctx), f)
+	return f.purge(context.WithoutCancel(ctx))
 }
 
-// PurgeAggregated is Purge for a further API server.
-func PurgeAggregated(ctx context.Context, f AggregatedAPIServer) error {
+// purge deletes the data of scenarios of an aggregated API server.
+func (f APIServer) purge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	c, err := f.Nodes().Admin()
+	c, err := f.Nodes.Admin()
 	if err != nil {
 		return err
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	err = c.Resource(f.Encrypted().Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
+	err = c.Resource(f.Encrypted.Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 	if err != nil {
-		return fmt.Errorf("delete the data of %s: %w", f.APIServer(), err)
+		return fmt.Errorf("delete the data of %s: %w", f.Name, err)
 	}
 	return nil
 }

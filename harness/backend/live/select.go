@@ -17,11 +17,11 @@ import (
 func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
-		return ps.e.controlPlane.Etcd(s.Node)
+		return ps.e.controlPlane.Storage.Etcd(s.Node)
 	case history.RoleLoadBalancer:
-		return []Target{{ps.e.controlPlane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+		return []Target{{ps.e.controlPlane.Network.LoadBalancer(), history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
-		return []Target{ps.e.controlPlane.KMS().Target}, nil
+		return []Target{ps.e.controlPlane.KMS.Target}, nil
 	case history.RoleOperator:
 		return ps.e.operated.operators()
 	case history.RoleAggregator:
@@ -67,12 +67,12 @@ func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 	if word == "" || word == scenario.NodeAll {
 		return ps.e.nodes(), nil
 	}
-	n := ps.e.controlPlane.Nodes().Get(word)
+	n := ps.e.Nodes.Get(word)
 	ps.e.mu.Lock()
 	removed := ps.e.removed[word] != nil
 	ps.e.mu.Unlock()
 	if n == nil || removed && !lingering {
-		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.Nodes())
+		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.nodeNames())
 	}
 	return []*Node{n}, nil
 }
@@ -104,7 +104,7 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 	if len(ps.e.aggregators) == 1 {
 		return 1, nil
 	}
-	c, err := ps.e.controlPlane.Nodes().Admin()
+	c, err := ps.e.Nodes.Admin()
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}

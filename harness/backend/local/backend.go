@@ -100,7 +100,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
+	return live.Begin(ctx, p.parts(), spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
 }
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {

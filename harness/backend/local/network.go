@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -12,7 +13,8 @@ import (
 // network is the links of a control plane and their faults.
 type network struct{ p *controlPlane }
 
-// SetLink implements live.ControlPlane.
+var _ live.StaleLister = network{}
+
 func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
@@ -52,7 +54,9 @@ func (n network) setReporterLinks(node string, f netfault.Fault) error {
 	return errors.Join(errs...)
 }
 
-// StaleList implements live.StaleLister.
+// LoadBalancer implements live.Network.
+func (n network) LoadBalancer() live.Unit { return n.p.frontUnit }
+
 func (n network) StaleList(stale bool) {
 	if stale {
 		n.p.lb.Freeze()

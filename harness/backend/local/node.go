@@ -120,12 +120,15 @@ func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.L
 	return netfault.NewLink(p.LinkHost(link), link, server.Addr())
 }
 
-// AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
+// AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
 func (p *controlPlane) AggregatorPlace(i int) live.Place {
 	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", nil, nil)
 	at.StreamAddress = p.streams.address(i)
 	return at
 }
+
+// OperatorPlace is beside the aggregator.
+func (p *controlPlane) OperatorPlace() live.Place { return p.AggregatorPlace(1) }
 
 // place is this machine, with what a program has in its environment and what it sees at another place.
 func (p *controlPlane) place(server, metrics string, env []string, mounts []process.Mount) live.Place {
@@ -147,12 +150,10 @@ func adminConfig(a Authority, server string) (*rest.Config, error) {
 	return a.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
 }
 
-// AddPlugin implements live.ControlPlane.
 func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Machine())
 }
 
-// TryPlugin implements live.ControlPlane.
 func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.plugin(live.Preflight, keyID).Try(ctx, p.Machine())
 }
@@ -161,7 +162,7 @@ func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
 	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}
 }
 
-// AddNode implements live.ControlPlane. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
+// AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
@@ -187,12 +188,10 @@ func (p *controlPlane) serve(ctx context.Context, name string) error {
 	return p.lb.Add(name, server.FrontAddr())
 }
 
-// Isolate implements live.ControlPlane.
 func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
 	return p.lb.Remove(n.Name)
 }
 
-// RemoveNode implements live.ControlPlane.
 func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
@@ -284,12 +283,10 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	return at, nil
 }
 
-// AddPlugin implements live.ControlPlane.
 func (f *aggregatedServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Machine())
 }
 
-// TryPlugin implements live.ControlPlane.
 func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.plugin(live.Preflight, keyID).Try(ctx, f.Machine())
 }

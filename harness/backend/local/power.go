@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// NodeUnit implements live.ControlPlane: a node, and the pod on it, are no more than their processes here.
+// NodeUnit implements live.Processes: a node, and the pod on it, are no more than their processes here.
 func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	u := p.states.Of(role, nodes, ready)
 	if role != history.RoleNode {
@@ -19,7 +19,7 @@ func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*liv
 	return &powered{Unit: u, controlPlane: p, nodes: nodes, ready: ready}
 }
 
-// RestartContainer implements live.ControlPlane: a process is its own container here.
+// RestartContainer implements live.Processes: a process is its own container here.
 func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err

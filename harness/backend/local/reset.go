@@ -14,7 +14,7 @@ import (
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	used := p.used
+	used, parts := p.used, p.parts()
 	if used {
 		if err := p.repairs.run(ctx, live.KeyIDs(s)); err != nil {
 			return fmt.Errorf("repair: %w", err)
@@ -27,11 +27,11 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.repairs.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	if err := live.Reset(ctx, p, s.Operator); err != nil {
+	if err := live.Reset(ctx, parts, s.Operator); err != nil {
 		return err
 	}
-	for _, f := range p.fleets {
-		if err := f.reset(ctx, s, used); err != nil {
+	for i, f := range p.fleets {
+		if err := f.reset(ctx, s, used, parts, parts.APIServers[i+1]); err != nil {
 			return err
 		}
 	}
