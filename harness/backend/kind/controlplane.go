@@ -90,8 +90,8 @@ type controlPlane struct {
 	dirty string // why it cannot be used again; empty: it can
 }
 
-// parts is the control plane for package live.
-func (p *controlPlane) parts() *live.ControlPlane {
+// Parts implements pool.Real.
+func (p *controlPlane) Parts() *live.ControlPlane {
 	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p, Roller: p}}
 	for _, f := range p.fleets {
 		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: f, Roller: f})
@@ -156,7 +156,7 @@ func (p *controlPlane) MarkDirty(d live.Taint) {
 
 // Vacate implements pool.Plane.
 func (p *controlPlane) Vacate(ctx context.Context) string {
-	if err := live.Purge(ctx, p.parts()); err != nil {
+	if err := live.Purge(ctx, p.Parts()); err != nil {
 		return err.Error()
 	}
 	p.mu.Lock()
@@ -263,7 +263,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	parts := p.parts()
+	parts := p.Parts()
 	if err := live.Reset(ctx, parts, s.Operator); err != nil {
 		return err
 	}

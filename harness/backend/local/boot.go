@@ -138,7 +138,7 @@ func On(ctx context.Context, on Ground, spec backend.Spec, o live.Options, dir s
 	var e *live.Environment
 	if err == nil {
 		o.Release = func(ctx context.Context, _ *live.Environment, _ bool) error { return p.Close(ctx) }
-		e, err = live.Begin(ctx, p.parts(), spec, o)
+		e, err = live.Begin(ctx, p.Parts(), spec, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))

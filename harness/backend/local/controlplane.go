@@ -46,8 +46,8 @@ type controlPlane struct {
 	dirty string                    // why it cannot be used again; empty: it can
 }
 
-// parts is the control plane for package live.
-func (p *controlPlane) parts() *live.ControlPlane {
+// Parts implements pool.Real.
+func (p *controlPlane) Parts() *live.ControlPlane {
 	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p}}
 	for _, f := range p.fleets {
 		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: f})

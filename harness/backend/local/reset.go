@@ -14,7 +14,7 @@ import (
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	used, parts := p.used, p.parts()
+	used, parts := p.used, p.Parts()
 	if used {
 		if err := p.repairs.run(ctx, live.KeyIDs(s)); err != nil {
 			return fmt.Errorf("repair: %w", err)
