@@ -85,8 +85,8 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 	}
 	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
 	s.command = func(context.Context) ([]string, error) { return f.words(at, f.address(name)), nil }
-	n := &live.Node{Name: name, APIServer: apiServer, Server: s}
-	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
+	n := &live.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info()}
+	if n.Admin, err = f.client(beside.URL); err != nil {
 		return err
 	}
 	if n.Direct, err = f.client(s.url); err != nil {
@@ -222,7 +222,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 		return err
 	}
 	service := controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
-	return f.apply(ctx, through.Server.URL(), f.Authority.APIService(service, servicePort))
+	return f.apply(ctx, through.URL, f.Authority.APIService(service, servicePort))
 }
 
 // reset is for the next scenario; what it proves is live.ResetAggregated's.

@@ -257,7 +257,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := p.assign(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.URL); err != nil {
 		return err
 	}
 	if err := p.install(ctx, s.Operator); err != nil {
@@ -283,7 +283,7 @@ func (p *controlPlane) install(ctx context.Context, operator string) error {
 	}
 	var configs []*rest.Config
 	for _, n := range p.nodes.List() {
-		config, err := p.AdminConfig(n.Server.URL())
+		config, err := p.AdminConfig(n.URL)
 		if err != nil {
 			return err
 		}

@@ -165,7 +165,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	if len(moving) == 0 {
 		return nil
 	}
-	if err := p.assign(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.URL); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

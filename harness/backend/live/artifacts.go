@@ -102,7 +102,7 @@ func snapshotOne(ctx context.Context, c *Client, w wantedObjects, dir string) er
 func (e *apiServer) snapshotEncryption(dir string) error {
 	var errs []error
 	for _, n := range e.nodes() {
-		text, err := os.ReadFile(n.Server.EncryptionFile())
+		text, err := os.ReadFile(n.EncryptionFile)
 		if err == nil {
 			text, err = WithoutSecrets(text)
 		}

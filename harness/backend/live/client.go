@@ -209,7 +209,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
 func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config, error) {
-	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.URL)
 	if err != nil || n.ReporterPlace.InCluster == nil || sut.accountNamespace() == administrators {
 		return config, err
 	}

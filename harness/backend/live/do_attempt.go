@@ -68,7 +68,7 @@ func (st *statuses) clientOf(ctx context.Context, as *Node) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Host, config.UserAgent = as.Server.URL(), "kmsharness-attempt"
+	config.Host, config.UserAgent = as.URL, "kmsharness-attempt"
 	return NewClient(config)
 }
 
@@ -227,7 +227,7 @@ func openStream(ctx context.Context, address string, config *tls.Config, node st
 
 // streamTLS is the configuration of a client that shows what an attempt says.
 func (st *statuses) streamTLS(a *scenario.Attempt, as *Node) (*tls.Config, error) {
-	authority, err := st.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, as.Server.URL())
+	authority, err := st.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, as.URL)
 	if err != nil {
 		return nil, err
 	}

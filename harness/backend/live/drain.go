@@ -78,7 +78,7 @@ func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
 }
 
 func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
-	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.URL)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
 			return err
 		}
-		text, err := os.ReadFile(n.Server.EncryptionFile())
+		text, err := os.ReadFile(n.EncryptionFile)
 		if err != nil {
 			return err
 		}

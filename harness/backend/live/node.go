@@ -17,13 +17,6 @@ import (
 // Server is the API server of a node.
 type Server interface {
 	Unit
-	// URL reaches it past load balancers and faults.
-	URL() string
-	// AuditLog and LogFile are files of this machine.
-	AuditLog() string
-	LogFile() string
-	// EncryptionFile is its EncryptionConfiguration, a file of this machine.
-	EncryptionFile() string
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
@@ -32,11 +25,20 @@ type Server interface {
 	RollOut(file []byte) (hash string, err error)
 }
 
+// ServerInfo is where an API server is found.
+type ServerInfo struct {
+	// URL reaches it past load balancers and faults.
+	URL string
+	// AuditLog, LogFile and EncryptionFile, its EncryptionConfiguration, are files of this machine. An aggregated API server has no audit log.
+	AuditLog, LogFile, EncryptionFile string
+}
+
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
 type Node struct {
 	Name   string
 	Server Server
-	Admin  *Client // straight to its kube-apiserver
+	ServerInfo
+	Admin *Client // straight to its kube-apiserver
 	// APIServer is the further one that Server is; empty: kube-apiserver.
 	APIServer string
 	// Direct is a client straight to a further API server; nil: Admin is.

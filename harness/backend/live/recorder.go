@@ -114,10 +114,10 @@ func (r *recorder) follow() error {
 // followNode records what a node's API server and plugins write, and watches through its API server.
 func (r *recorder) followNode(n *Node, from tail.From) error {
 	name := n.Name
-	if err := r.files.Add(n.Server.AuditLog(), from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
+	if err := r.files.Add(n.AuditLog, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
 		return err
 	}
-	if err := r.files.Add(n.Server.LogFile(), from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
+	if err := r.files.Add(n.LogFile, from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
 		return err
 	}
 	for _, g := range n.Plugins() {
@@ -131,7 +131,7 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	if t.Memory != nil { // which tells itself what is written
 		return nil
 	}
-	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.URL)
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (r *recorder) of(f *apiServer) (*recorder, error) {
 	}
 	for _, n := range p.nodes.List() {
 		log := func(line []byte) error { return p.envelope.Line(n.Name, line) }
-		if err := r.files.Add(n.Server.LogFile(), tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
+		if err := r.files.Add(n.LogFile, tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
 			return nil, err
 		}
 		for _, g := range n.Plugins() {

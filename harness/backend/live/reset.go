@@ -94,7 +94,7 @@ func proveAdmission(ctx context.Context, p *ControlPlane, n *Node, op operator) 
 	if p.Traits.Streaming {
 		return nil
 	}
-	config, err := p.Credentials.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := p.Credentials.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.URL)
 	if err != nil {
 		return fmt.Errorf("credentials of a reporter: %w", err)
 	}

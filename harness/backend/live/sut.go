@@ -280,7 +280,7 @@ func (e *Environment) Describe() (Description, error) {
 	}
 	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.controlPlane.KMS.Socket, Logs: e.logDir, ControlPlaneLogs: e.controlPlane.Recording.Logs()[0].Dir}
 	for _, n := range e.kube().nodes() {
-		described := NodeDescription{Name: n.Name, APIServer: n.Server.URL()}
+		described := NodeDescription{Name: n.Name, APIServer: n.URL}
 		for _, g := range n.Plugins() {
 			described.Plugins = append(described.Plugins, PluginDescription{g.KeyID, g.Socket, g.ControlSocket, g.Journal})
 		}

@@ -93,7 +93,7 @@ func (f *aggregatedServers) at(p live.Place) live.Place {
 func (f *aggregatedServers) start(ctx context.Context) error {
 	for _, n := range f.nodes.List() {
 		s := n.Server.(apiServer)
-		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
+		if err := f.lb.Add(n.Name, s.Info().Addr); err != nil {
 			return err
 		}
 		if err := s.Server.Start(ctx, controlplane.Started); err != nil {
@@ -105,11 +105,11 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
+	objects, err := f.cp.Authority.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}
-	return f.cp.Install(ctx, objects...)
+	return f.cp.Servers.Install(ctx, objects...)
 }
 
 // reset is for the next scenario; what it proves is live.ResetAggregated's.

@@ -111,12 +111,12 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	if err := plugins.Wait(); err != nil {
 		return err
 	}
-	for _, s := range p.cp.Servers() {
-		if err := p.lb.Add(s.Name(), s.FrontAddr()); err != nil {
+	for _, s := range p.servers() {
+		if err := p.lb.Add(s.Info().Name, s.Info().FrontAddr); err != nil {
 			return err
 		}
 	}
-	if err := p.cp.Start(ctx, controlplane.Ready); err != nil {
+	if err := p.cp.Servers.Start(ctx, controlplane.Ready); err != nil {
 		return err
 	}
 	for _, f := range p.fleets {

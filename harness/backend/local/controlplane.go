@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
@@ -24,7 +24,7 @@ type controlPlane struct {
 	logs         string
 	mountSockets bool // Options.ReporterMountSockets
 
-	cp        Cluster
+	cp        *Cluster
 	lb        *netfault.LoadBalancer
 	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
@@ -52,15 +52,24 @@ func (p *controlPlane) Parts() *live.ControlPlane {
 	for _, f := range p.fleets {
 		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: storage{p.cp}, Credentials: p.cp, Recording: p, KMS: p.kms,
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
 		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}
 }
 
-// storage is etcd with one member, whatever the node.
-type storage struct{ Storage }
+// server is the kube-apiserver of a node.
+func (p *controlPlane) server(node string) (NodeServer, error) {
+	if n := p.nodes.Get(node); n != nil {
+		return n.Server.(apiServer).Server.(NodeServer), nil
+	}
+	return nil, fmt.Errorf("node %s: there are %v", node, p.nodes.Names())
+}
 
-func (s storage) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: s.Storage.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
+// servers are those of all nodes.
+func (p *controlPlane) servers() (all []NodeServer) {
+	for _, n := range p.nodes.List() {
+		all = append(all, n.Server.(apiServer).Server.(NodeServer))
+	}
+	return all
 }
 
 func (p *controlPlane) Traits() live.Traits {
@@ -107,7 +116,7 @@ func (p *controlPlane) Close(ctx context.Context) error {
 		errs = append(errs, p.lb.Close())
 	}
 	if p.cp != nil {
-		errs = append(errs, p.cp.Close(ctx))
+		errs = append(errs, p.cp.Servers.Close(ctx))
 	}
 	if p.kms != nil {
 		p.kms.Close()

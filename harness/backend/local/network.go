@@ -28,7 +28,7 @@ func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) 
 	case l.To == history.RoleLoadBalancer && n.p.front[l.From] != nil:
 		return n.p.front[l.From].Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		s, err := n.p.cp.Server(l.Node)
+		s, err := n.p.server(l.Node)
 		if err != nil {
 			return err
 		}

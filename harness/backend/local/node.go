@@ -30,15 +30,15 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told)})
+	server, err := p.cp.Servers.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told)})
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	n := &live.Node{Name: name, Server: apiServer{server, p}}
+	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info().ServerInfo}
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	config, err := adminConfig(p.cp, server.URL())
+	config, err := adminConfig(p.cp.Authority, n.URL)
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -77,7 +77,7 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 	server, env := link.Addr(), []string(nil)
 	var inCluster *live.InCluster
 	if p.shape.connectivity == history.ConnectService {
-		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
+		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Authority.Reissue}
 		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
 		address, err := inClusterEnv(server)
 		if err != nil {
@@ -116,8 +116,8 @@ func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.L
 	if history.ThroughLoadBalancer(p.shape.connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
-	link := "reporter of " + name + " to " + server.Name()
-	return netfault.NewLink(p.LinkHost(link), link, server.Addr())
+	link := "reporter of " + name + " to " + server.Info().Name
+	return netfault.NewLink(p.LinkHost(link), link, server.Info().Addr)
 }
 
 // AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
@@ -178,14 +178,14 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 func (p *controlPlane) serve(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	server, err := p.cp.Server(name)
+	server, err := p.server(name)
 	if err != nil {
 		return err
 	}
 	if err := server.Start(ctx, controlplane.Ready); err != nil {
 		return err
 	}
-	return p.lb.Add(name, server.FrontAddr())
+	return p.lb.Add(name, server.Info().FrontAddr)
 }
 
 func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
@@ -194,7 +194,7 @@ func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
 
 func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
-	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
+	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Servers.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()
 	p.mu.Lock()
 	link, linked := p.links[n.Name]
@@ -224,21 +224,21 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
 		return err
 	}
-	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
+	server, err := f.cp.Servers.AddAggregated(controlplane.AggregatedSpec{
 		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
 		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told),
 	})
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}}
+	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}, ServerInfo: server.Info().ServerInfo}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}
-	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
+	if n.Admin, err = f.client(beside.URL); err != nil {
 		return err
 	}
-	if n.Direct, err = f.client(server.URL()); err != nil {
+	if n.Direct, err = f.client(n.URL); err != nil {
 		return err
 	}
 	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stub.APIServer, Node: name}, f.Stub.APIServer+"-"+name)
@@ -253,7 +253,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 }
 
 func (f *aggregatedServers) client(url string) (*live.Client, error) {
-	config, err := adminConfig(f.cp, url)
+	config, err := adminConfig(f.cp.Authority, url)
 	if err != nil {
 		return nil, err
 	}

@@ -59,8 +59,10 @@ func (u *powered) last() bool {
 	return true
 }
 
+// etcd is the one member, which is there whatever the node.
 func (u *powered) etcd() live.Target {
-	return live.Target{Unit: u.controlPlane.cp.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}
+	all, _ := u.controlPlane.cp.Storage.Etcd("")
+	return all[0]
 }
 
 // Kill implements live.Unit.

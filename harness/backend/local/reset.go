@@ -42,8 +42,9 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 func (r repair) clearLinks(ctx context.Context) error {
 	r.p.lb.Update()
 	errs := []error{r.p.frontUnit.Start(ctx)}
-	for _, s := range r.p.cp.Servers() {
-		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
+	for _, s := range r.p.servers() {
+		name := s.Info().Name
+		errs = append(errs, r.p.link(name).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }
@@ -74,7 +75,7 @@ func (r repair) install(ctx context.Context, operator string) error {
 			r.p.manifest(o)
 		}
 	}
-	if err := r.p.cp.Install(ctx, objects...); err != nil {
+	if err := r.p.cp.Servers.Install(ctx, objects...); err != nil {
 		return err
 	}
 	r.p.installed[live.OperatorFlag(operator)] = true

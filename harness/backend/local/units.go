@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -50,32 +49,30 @@ func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, co
 
 // SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.Server.SetEncryption(s.sockets.encryption(s.Name(), told)); err != nil {
+	c := s.sockets.encryption(s.Info().Name, told)
+	if err := c.Validate(); err != nil {
 		return "", err
 	}
-	return hashOfFile(s.EncryptionFile())
+	text, err := c.YAML()
+	if err != nil {
+		return "", err
+	}
+	return s.write(text)
 }
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	if err := s.SetEncryptionText(inDir(file, s.sockets.nodeDir(s.Name()))); err != nil {
-		return "", err
-	}
-	return hashOfFile(s.EncryptionFile())
+	return s.write(inDir(file, s.sockets.nodeDir(s.Info().Name)))
+}
+
+// write gives the hash by which an API server names its encryption configuration.
+func (s apiServer) write(text []byte) (hash string, err error) {
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), s.SetEncryptionText(text)
 }
 
 // inDir is an encryption configuration whose sockets are in a folder of this machine.
 func inDir(file []byte, dir string) []byte {
 	return bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(dir))
-}
-
-// hashOfFile is how an API server names its encryption configuration.
-func hashOfFile(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("encryption configuration: %w", err)
-	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
 }
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.

@@ -62,7 +62,7 @@ func (g *ground) LinkHost(name string) host.Host {
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
 // Cluster implements local.Ground.
-func (g *ground) Cluster(shape local.Shape, dir, logs string) (local.Cluster, error) {
+func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, error) {
 	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (g *ground) Cluster(shape local.Shape, dir, logs string) (local.Cluster, er
 	if shape.Advertises() {
 		c.alternatives = newAlternatives(c)
 	}
-	return c, nil
+	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
 }
 
 // Running implements local.Events.
