@@ -62,7 +62,9 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 	nc.e.mu.Lock()
 	nc.e.removed[name] = n
 	nc.e.mu.Unlock()
-	nc.e.pods.leave(name)
+	if nc.e.pods != nil {
+		nc.e.pods.leave(name)
+	}
 	nc.e.recordExpected()
 	if lingers {
 		return nil

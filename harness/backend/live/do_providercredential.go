@@ -14,12 +14,12 @@ const writesAnnotation = "kmsharness.io/writes"
 
 // providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
 func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential) error {
-	p := fs.e.pods
+	p := fs.e.pods.logIns
 	p.mu.Lock()
 	switch a.Mode {
 	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
 		refused := a.Mode != scenario.CredentialRenew
-		plugins := p.logIns.Refuse(refused)
+		plugins := p.all.Refuse(refused)
 		p.mu.Unlock()
 		for _, plugin := range plugins {
 			if err := fs.e.controlPlane.KMS.logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
@@ -28,10 +28,10 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 		}
 		return nil
 	case scenario.CredentialChange:
-		p.logIns.Change()
+		p.all.Change()
 	}
 	p.writes++
-	content, writes := p.logIns.Content(), p.writes
+	content, writes := p.all.Content(), p.writes
 	p.mu.Unlock()
 	err := fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
 		if a.Mode == scenario.CredentialRemove {

@@ -150,14 +150,14 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 }
 
 // rolledBack notes the revision of a node's pod.
-func (p *pods) rolledBack(node string, revision int) {
+func (p *podStates) rolledBack(node string, revision int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(node).older = revision
 }
 
 // revisionOf is the revision of a node's pod.
-func (p *pods) revisionOf(node string) int {
+func (p *podStates) revisionOf(node string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(node)
@@ -168,7 +168,7 @@ func (p *pods) revisionOf(node string) int {
 }
 
 // providersOf are those of a revision that a node's API server was given; none of one that it was not.
-func (p *pods) providersOf(node string, revision int) []string {
+func (p *podStates) providersOf(node string, revision int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.of(node).files {

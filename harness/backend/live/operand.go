@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +40,7 @@ const (
 // included, so the control plane serves no other scenario.
 func (p *pods) underTest() bool { return p != nil && !p.own }
 
-func (p *pods) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
+func (p *operatorProgram) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
 
 // surround makes the operator a program, and begins what is around it.
 func (p *pods) surround(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (p *pods) surround(ctx context.Context) error {
 		err = operand.Prepare(ctx, options)
 	}
 	if err == nil {
-		err = p.program()
+		err = p.prepare()
 	}
 	if err != nil {
 		return errors.Join(err, log.Close())
@@ -89,11 +89,19 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 		return fail(err)
 	}
 	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
-		Observed: p.observed, Log: log}, nil
+		Observed: p.decisions.observed, Log: log}, nil
 }
 
-// program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
-func (p *pods) program() error {
+// operatorProgram is the operator as a process.
+type operatorProgram struct {
+	e         *apiServer
+	operator  Target
+	own       bool        // it is this project's
+	beforeKMS atomic.Bool // it is started of a release from before KMS
+}
+
+// prepare makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
+func (p *operatorProgram) prepare() error {
 	at := p.e.Places.OperatorPlace()
 	if at.LogFile != "" {
 		if err := p.e.operated.searchLog(at.LogFile); err != nil {
@@ -106,14 +114,14 @@ func (p *pods) program() error {
 	}
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
-		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.older())
+		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		return p.e.sut.command(orDefault(p.e.opts.OperatorCommand, DefaultOperator), values, "operator")
 	})
 	return nil
 }
 
 // encrypt is the value of {encrypt}: the resources that the harness looks at.
-func (p *pods) encrypt() string {
+func (p *operatorProgram) encrypt() string {
 	r := p.e.Encrypted.Resource
 	switch {
 	case r.Group != "":
@@ -124,29 +132,32 @@ func (p *pods) encrypt() string {
 	return "configmaps," + r.Resource
 }
 
-// older reports whether the operator is started of a release from before KMS.
-func (p *pods) older() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.release == scenario.ReleaseOlder
+// setRelease is of which it is started from now on; empty: as before.
+func (p *operatorProgram) setRelease(name string) {
+	if name != "" {
+		p.beforeKMS.Store(name == scenario.ReleaseOlder)
+	}
 }
 
-// setRelease is of which it is started from now on; empty: as before.
-func (p *pods) setRelease(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.release = cmp.Or(name, p.release)
+// decisions are what an operator's objects and its condition say.
+type decisions struct {
+	e    *apiServer
+	load *switchLoad
+
+	mu    sync.Mutex
+	last  *history.Decision
+	stage history.Condition // reason and message of what this project's operator is at
 }
 
 // observed leaves what an operator's objects say in the history if it is news, and keeps the load in step. The stage of this project's operator is the one that
 // its condition names.
-func (p *pods) observed(d *history.Decision) {
+func (p *decisions) observed(d *history.Decision) {
 	p.mu.Lock()
-	if p.own {
+	if p.e.pods.own {
 		d.Stage, d.Detail = p.stage.Reason, p.stage.Message
 	}
-	news := p.decided == nil || !reflect.DeepEqual(*p.decided, *d)
-	p.decided = d
+	news := p.last == nil || !reflect.DeepEqual(*p.last, *d)
+	p.last = d
 	p.mu.Unlock()
 	if news {
 		p.e.record(d)
@@ -178,12 +189,12 @@ func (s *staging) Record(at time.Time, source string, payload any) {
 	p := s.of[o.Resource]
 	s.mu.Unlock()
 	if p != nil && p.own {
-		p.stageOf(o)
+		p.decisions.stageOf(o)
 	}
 }
 
 // stageOf notes the stage that an operator's CR names.
-func (p *pods) stageOf(o *history.Object) {
+func (p *decisions) stageOf(o *history.Object) {
 	var stage history.Condition
 	for _, c := range o.Conditions {
 		if c.Type == core.ConditionProgressing && c.Status == string(metav1.ConditionTrue) {
@@ -191,7 +202,7 @@ func (p *pods) stageOf(o *history.Object) {
 		}
 	}
 	p.mu.Lock()
-	before, changed := p.decided, p.stage != stage
+	before, changed := p.last, p.stage != stage
 	p.stage = stage
 	p.mu.Unlock()
 	if changed && before != nil {

@@ -28,7 +28,7 @@ func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encr
 	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.File, Revision: b.pod}
 	for _, g := range b.Plugins {
 		called := revision.SocketName(g.KeyID)
-		if err := p.introduce(ctx, node, called, g.Config); err != nil {
+		if err := p.logIns.introduce(ctx, node, called, g.Config); err != nil {
 			return Encryption{}, err
 		}
 		configured.Sockets = append(configured.Sockets, called)

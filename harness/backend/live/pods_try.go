@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
@@ -19,8 +20,15 @@ import (
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
+// trials start plugins for checks of what they are configured with.
+type trials struct {
+	e      *apiServer
+	logIns *pluginLogIns
+	count  atomic.Int64
+}
+
 // Check implements operand.Pods. It takes operated.Check at most.
-func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
+func (p *trials) Check(ctx context.Context, c config.Plugin) core.Preflight {
 	if why := operated.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Message: why}
 	}
@@ -36,12 +44,9 @@ func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
-func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
-	p.mu.Lock()
-	p.tries++
-	keyID := fmt.Sprintf("try-%d", p.tries)
-	p.mu.Unlock()
-	if err := p.introduce(ctx, Preflight, keyID, c); err != nil {
+func (p *trials) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+	keyID := fmt.Sprintf("try-%d", p.count.Add(1))
+	if err := p.logIns.introduce(ctx, Preflight, keyID, c); err != nil {
 		return nil, nil, err
 	}
 	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
