@@ -48,9 +48,9 @@ type controlPlane struct {
 
 // Parts implements pool.Real.
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p.plugins(), Processes: p, Places: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f.plugins(), Processes: f, Places: f})
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
 		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}

@@ -52,7 +52,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	}
 	p.Register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
 	for _, k := range told.PluginIDs() {
-		if _, err := p.AddPlugin(ctx, n, k); err != nil {
+		if _, err := p.plugins().AddPlugin(ctx, n, k); err != nil {
 			return nil, err
 		}
 	}
@@ -150,16 +150,32 @@ func adminConfig(a Authority, server string) (*rest.Config, error) {
 	return a.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
 }
 
-func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Machine())
+// plugins starts the plugins of an API server as processes of this machine. It implements live.PluginStarter.
+type plugins struct {
+	machine live.Machine
+	like    live.HostPlugin          // all of them, but for what depends on the node and the keyID
+	dir     func(node string) string // of sockets
 }
 
-func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.plugin(live.Preflight, keyID).Try(ctx, p.Machine())
+func (p plugins) of(node, keyID string) live.HostPlugin {
+	g := p.like
+	g.Node, g.KeyID, g.Dir = node, keyID, p.dir(node)
+	return g
 }
 
-func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}
+// AddPlugin implements live.PluginStarter.
+func (p plugins) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	return n.StartPlugin(ctx, p.of(n.Name, keyID), p.machine)
+}
+
+// TryPlugin implements live.PluginStarter.
+func (p plugins) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	return p.of(live.Preflight, keyID).Try(ctx, p.machine)
+}
+
+// plugins are those of kube-apiserver.
+func (p *controlPlane) plugins() plugins {
+	return plugins{p.Machine(), live.HostPlugin{Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}, p.nodeDir}
 }
 
 // AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
@@ -243,7 +259,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	}
 	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stub.APIServer, Node: name}, f.Stub.APIServer+"-"+name)
 	for _, k := range told.PluginIDs() {
-		if _, err := f.AddPlugin(ctx, n, k); err != nil {
+		if _, err := f.plugins().AddPlugin(ctx, n, k); err != nil {
 			return err
 		}
 	}
@@ -283,14 +299,8 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	return at, nil
 }
 
-func (f *aggregatedServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Machine())
-}
-
-func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.plugin(live.Preflight, keyID).Try(ctx, f.Machine())
-}
-
-func (f *aggregatedServers) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, Root: f.controlPlane.dir, KMS: f.kms, Profile: &f.profile}
+func (f *aggregatedServers) plugins() plugins {
+	all := f.controlPlane.plugins()
+	all.like.APIServer, all.like.Profile, all.dir = f.Stub.APIServer, &f.profile, f.nodeDir
+	return all
 }

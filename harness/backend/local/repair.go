@@ -93,7 +93,7 @@ func (r repair) restorePlugins(ctx context.Context, n *live.Node, keyIDs []strin
 				return fmt.Errorf("plugin %s: %w", k, err)
 			}
 		}
-		g, err := r.p.AddPlugin(ctx, n, k)
+		g, err := r.p.plugins().AddPlugin(ctx, n, k)
 		if err == nil {
 			err = g.Clear(ctx)
 		}

@@ -81,7 +81,7 @@ func (s *Server) reach(q *Request) error {
 
 // change carries out a write.
 func (s *Server) change(q *Request) (*store.Version, error) {
-	if err := s.mayWrite(q); err != nil {
+	if err := s.rest.mayWrite(q); err != nil {
 		return nil, err
 	}
 	v, err := s.Cluster.change(func(st *store.Store) (*store.Version, error) {
@@ -90,7 +90,7 @@ func (s *Server) change(q *Request) (*store.Version, error) {
 		before := st.Revision()
 		v, err := s.write(st, q)
 		if err == nil && q.Verb != "delete" {
-			err = s.encrypt(q.HTTP.Context(), v, st.Revision() != before)
+			err = s.rest.encrypt(q.HTTP.Context(), v, st.Revision() != before)
 		}
 		return v, err
 	})
@@ -140,7 +140,7 @@ func (s *Server) get(q *Request) (any, error) {
 	v, err := s.Cluster.store.Get(q.Key())
 	s.Cluster.mu.Unlock()
 	if err == nil {
-		err = s.decrypt(q.HTTP.Context(), v.Key)
+		err = s.rest.decrypt(q.HTTP.Context(), v.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (s *Server) list(q *Request) (any, error) {
 	}
 	var items [][]byte
 	for _, v := range all {
-		if err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+		if err := s.rest.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return nil, err
 		}
 		shown, err := s.Cluster.shown(v, q.partial)

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -69,11 +70,12 @@ type Server struct {
 	over chan struct{}  // is closed when it shuts down
 	busy sync.WaitGroup // with requests
 	log  auditLog
+	rest atRest
 }
 
 // New is a server that does not serve yet.
 func New(o Options) *Server {
-	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}}
+	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}, rest: atRest{o.Cluster, cmp.Or(o.Registry, Registry), o.Transformer}}
 	var handler http.Handler = s
 	if o.Wrap != nil {
 		handler = o.Wrap(s)

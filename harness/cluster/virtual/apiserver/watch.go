@@ -44,7 +44,7 @@ func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 		}
 	}
 	for _, v := range first {
-		if err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+		if err := s.rest.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return err
 		}
 	}
