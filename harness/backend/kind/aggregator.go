@@ -243,7 +243,6 @@ func (p *controlPlane) OperatorPlace() live.Place {
 	return at
 }
 
-// AggregatorPlace implements live.Places.
 func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
 
 // placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.

@@ -48,17 +48,14 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 	return nil
 }
 
-// TryPlugin implements live.PluginStarter.
 func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
-// AggregatorPlace implements live.Places.
 func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
 	return f.placeIn(f.aggregators, i, f.Stub.APIServer)
 }
 
-// RestartContainer implements live.Processes.
 func (f *aggregatedServers) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))
@@ -267,17 +264,14 @@ func (d *deployed) scale(ctx context.Context, replicas int) error {
 	})
 }
 
-// Stop implements live.Unit.
 func (d *deployed) Stop(ctx context.Context) error {
 	return errors.Join(d.Unit.Stop(ctx), d.scale(ctx, 0))
 }
 
-// Kill implements live.Unit.
 func (d *deployed) Kill(ctx context.Context) error {
 	return errors.Join(d.Unit.Kill(ctx), d.scale(ctx, 0))
 }
 
-// Start implements live.Unit.
 func (d *deployed) Start(ctx context.Context) error {
 	if err := d.scale(ctx, 1); err != nil {
 		return err

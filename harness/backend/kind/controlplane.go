@@ -90,7 +90,6 @@ type controlPlane struct {
 	dirty string // why it cannot be used again; empty: it can
 }
 
-// Parts implements pool.Real.
 func (p *controlPlane) Parts() *live.ControlPlane {
 	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p, Roller: p}}
 	for _, f := range p.fleets {
@@ -127,10 +126,8 @@ func (p *controlPlane) Traits() live.Traits {
 // ClientServer is the URL of the load balancer for clients of this machine.
 func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr() }
 
-// LoadBalancer implements live.Network.
 func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
-// Logs implements live.Recording.
 func (p *controlPlane) Logs() []live.LogDir {
 	all := p.layout.sharedLogs()
 	for _, n := range p.everyNode() {
@@ -154,7 +151,6 @@ func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.dirty = string(d)
 }
 
-// Vacate implements pool.Plane.
 func (p *controlPlane) Vacate(ctx context.Context) string {
 	if err := live.Purge(ctx, p.Parts()); err != nil {
 		return err.Error()

@@ -13,7 +13,6 @@ type scoped struct {
 	apiServer string
 }
 
-// Record implements record.Sink.
 func (s scoped) Record(at time.Time, source string, payload any) {
 	s.to.Record(at, s.apiServer+"/"+source, history.Of{APIServer: s.apiServer, Payload: payload})
 }

@@ -133,7 +133,6 @@ func (e *apiServer) recordExpectedAt(at time.Time) {
 	e.sink.Record(at, "backend", expected)
 }
 
-// record adds an event of this backend, now.
 func (e *apiServer) record(payload any) { e.sink.Record(time.Now(), "backend", payload) }
 
 // remoteKey is the name of the key behind the plugins of a keyID.

@@ -116,7 +116,6 @@ func (e *apiServer) snapshotEncryption(dir string) error {
 	return errors.Join(errs...)
 }
 
-// Collect implements backend.Collector.
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
 	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Recording.Collect(ctx, dir, progress))
 }

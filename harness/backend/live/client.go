@@ -52,7 +52,6 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
 
-// Close drops the idle connections.
 func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // ServiceAccountDir is where a program in a pod finds its service account.

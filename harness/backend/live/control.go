@@ -10,7 +10,6 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// control is the control API of one plugin.
 type control struct{ *controlclient.Client }
 
 func newControl(h host.Host, socket string) (*control, error) {
@@ -21,7 +20,6 @@ func newControl(h host.Host, socket string) (*control, error) {
 	return &control{c}, nil
 }
 
-// inject puts a fault in force.
 func (c *control) inject(ctx context.Context, f fault.Fault) error {
 	_, err := c.Inject(ctx, f.Name, f.Params())
 	return err

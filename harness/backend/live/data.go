@@ -107,7 +107,6 @@ func (ds *dataset) writeData(ctx context.Context, count, size int) error {
 	return group.Wait()
 }
 
-// writeNew writes a secret that nobody knows.
 func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	name, value := ds.draw(size)
 	return ds.writeOne(ctx, n, name, value)

@@ -128,7 +128,6 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	return r, err
 }
 
-// conditionOf is a status with one condition.
 func conditionOf(a *scenario.Attempt, conditionType string) object {
 	return object{"conditions": []any{object{"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": a.Text(),
 		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}

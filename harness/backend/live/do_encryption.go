@@ -95,7 +95,6 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 	return sw.endReporters(ctx)
 }
 
-// endReporters ends those that run.
 func (sw *encryptionSwitch) endReporters(ctx context.Context) error {
 	return sw.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
 }

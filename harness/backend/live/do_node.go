@@ -17,7 +17,6 @@ type nodeChanges struct {
 	turn turn.Turn // one change of nodes or encryption at a time
 }
 
-// changeNodes removes, adds or replaces a node.
 func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error {
 	nc.turn.Lock()
 	defer nc.turn.Unlock()

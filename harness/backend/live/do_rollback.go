@@ -149,14 +149,12 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 	return p.report(ctx, n, r.gets.KeyIDs())
 }
 
-// rolledBack notes the revision of a node's pod.
 func (p *podStates) rolledBack(node string, revision int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(node).older = revision
 }
 
-// revisionOf is the revision of a node's pod.
 func (p *podStates) revisionOf(node string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -112,7 +112,6 @@ func (o Encrypted) name() string {
 // objectName is what the history calls an object of a scenario.
 func (o Encrypted) objectName(name string) string { return o.name() + "/" + dataNamespace + "/" + name }
 
-// object of a scenario with a value.
 func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured {
 	u := newObject(o.Resource.GroupVersion().String(), o.Kind, name, nil)
 	if o.Spec != nil {
@@ -123,7 +122,6 @@ func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured 
 	return u
 }
 
-// value of an object.
 func (o Encrypted) value(u *unstructured.Unstructured) ([]byte, error) {
 	text, _, err := unstructured.NestedString(u.Object, o.Field...)
 	if err != nil {

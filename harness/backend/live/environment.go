@@ -36,10 +36,8 @@ type run struct {
 	apiServers   []*apiServer // kube-apiserver first
 }
 
-// kube is kube-apiserver.
 func (r *run) kube() *apiServer { return r.apiServers[0] }
 
-// aggregated are the aggregated API servers.
 func (r *run) aggregated() []*apiServer { return r.apiServers[1:] }
 
 // eachAPIServer does something to API servers, one after another.
@@ -62,7 +60,6 @@ func (r *run) settle() {
 	}
 }
 
-// Options of an environment.
 type Options struct {
 	// SystemUnderTest are the commands that take the place of this project's own.
 	SystemUnderTest
@@ -75,7 +72,6 @@ type Options struct {
 
 var _ backend.Environment = (*Environment)(nil)
 
-// RunMetadata implements backend.Environment.
 func (e *Environment) RunMetadata() history.Run {
 	form := e.scenario.Contract
 	if form == "" {
@@ -89,13 +85,10 @@ func (e *Environment) RunMetadata() history.Run {
 	}
 }
 
-// ControlPlane is what the environment is on.
 func (e *Environment) ControlPlane() *ControlPlane { return e.controlPlane }
 
-// Nodes implements backend.Environment.
 func (e *Environment) Nodes() []string { return e.kube().nodeNames() }
 
-// Do implements backend.Environment.
 func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()

@@ -67,7 +67,6 @@ func (fs *faults) underTest(node string, meets func(*Plugin) bool) (plugins []*P
 	return plugins
 }
 
-// hookCommands are the different commands of a hook.
 func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*Plugin) (commands [][]string, err error) {
 	for _, g := range plugins {
 		program, args := t.Fill(g.instance)

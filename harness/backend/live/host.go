@@ -45,7 +45,6 @@ func (l *Listener) Listen(f func(at time.Time, payload any)) {
 	l.to = f
 }
 
-// Record passes a change on.
 func (l *Listener) Record(at time.Time, p history.Process) {
 	l.mu.Lock()
 	to := l.to
@@ -66,6 +65,8 @@ type Host struct {
 	names  map[string]history.Process
 	firsts map[string]*sync.Mutex // by folder: see Fronted
 }
+
+var _ Machine = (*Host)(nil)
 
 // NewHost runs processes that end with the harness; runDir marks them.
 func NewHost(programs *Programs, runDir string) *Host {
@@ -88,15 +89,12 @@ func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(con
 	return &child{Unit: process.NewUnit(name, h.Supervisor), ready: ready, spec: spec}
 }
 
-// Find implements Machine.
 func (h *Host) Find(ctx context.Context, program string) (string, error) {
 	return h.Programs.Find(ctx, program)
 }
 
-// Host implements Machine.
 func (h *Host) Host() host.Host { return host.Host{} }
 
-// PluginArgs implements Machine.
 func (h *Host) PluginArgs() []string { return h.Programs.PluginArgs }
 
 // Place is this machine for a program that uses a server and keeps its files in a folder.

@@ -62,7 +62,6 @@ func (ds *dataset) migrate(ctx context.Context) error {
 	return nil
 }
 
-// rewriteAll writes every object of a resource anew.
 func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource, at pace) error {
 	all, err := ds.listAll(ctx, resource)
 	if err != nil {

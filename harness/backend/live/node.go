@@ -65,12 +65,10 @@ func (n *Node) direct() *Client {
 	return n.Admin
 }
 
-// identity of Server.
 func (n *Node) identity() history.Process {
 	return history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}
 }
 
-// AddPlugin makes g the plugin of its keyID.
 func (n *Node) AddPlugin(g *Plugin) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,21 +78,18 @@ func (n *Node) AddPlugin(g *Plugin) {
 	n.plugins[g.KeyID] = g
 }
 
-// RemovePlugin forgets the plugin of a keyID.
 func (n *Node) RemovePlugin(keyID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.plugins, keyID)
 }
 
-// Plugins are the node's, by keyID.
 func (n *Node) Plugins() []*Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.SortedFunc(maps.Values(n.plugins), func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
 }
 
-// Plugin is that of a keyID, or nil.
 func (n *Node) Plugin(keyID string) *Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,21 +119,18 @@ func (n *Nodes) Add(added *Node) {
 	n.all[added.Name] = added
 }
 
-// Remove forgets a node.
 func (n *Nodes) Remove(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, name)
 }
 
-// Get is the node of a name, or nil.
 func (n *Nodes) Get(name string) *Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.all[name]
 }
 
-// Names are sorted.
 func (n *Nodes) Names() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,6 +20,8 @@ type nodeUnit struct {
 	ready  func(*Target)
 }
 
+var _ Unit = (*nodeUnit)(nil)
+
 // parts of a node in the order in which they start: plugins, API server, reporter. The write key's plugin has no special place:
 // an API server needs them all.
 // A node has the parts of further API servers as well, after those of the one that they depend on.
@@ -111,7 +113,6 @@ func sidecar(t Target) int {
 	return 1
 }
 
-// Start implements Unit.
 func (w *nodeUnit) Start(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		for _, t := range w.memory.ran(w.role, n.Name) {
@@ -131,7 +132,6 @@ func startIn(ctx context.Context, t Target) error {
 	return t.Start(ctx)
 }
 
-// Pause implements Unit.
 func (w *nodeUnit) Pause(ctx context.Context) error {
 	return w.still(ctx, func(t Target) error { return t.Pause(ctx) })
 }
@@ -155,7 +155,6 @@ func (w *nodeUnit) still(ctx context.Context, do func(Target) error) error {
 	})
 }
 
-// Resume implements Unit.
 func (w *nodeUnit) Resume(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		return together(w.memory.resume(n.Name), func(t Target) error { return t.Resume(ctx) })

@@ -14,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
 func newObject(apiVersion, kind, name string, more object) *unstructured.Unstructured {

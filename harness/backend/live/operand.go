@@ -178,7 +178,6 @@ func (s *staging) add(p *pods) {
 	s.of[p.e.operator.resource.GroupResource().String()] = p
 }
 
-// Record implements record.Sink.
 func (s *staging) Record(at time.Time, source string, payload any) {
 	s.Sink.Record(at, source, payload)
 	o, is := payload.(*history.Object)
@@ -211,7 +210,6 @@ func (p *decisions) stageOf(o *history.Object) {
 	}
 }
 
-// Migrates implements operand.Pods.
 func (p *pods) Migrates(resource schema.GroupVersionResource) bool {
 	for _, e := range p.e.apiServers {
 		if e != p.e && e.Encrypted.Resource == resource {
@@ -232,7 +230,6 @@ func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource
 	return p.e.data.rewriteAll(ctx, resource, at)
 }
 
-// Migrated implements operand.Pods.
 func (p *pods) Migrated(ctx context.Context) error {
 	all, err := p.e.data.under(ctx)
 	if err != nil {

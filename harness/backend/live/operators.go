@@ -224,7 +224,6 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	return err
 }
 
-// removeOperated deletes keys, revisions and credentials.
 func (c *Client) removeOperated(ctx context.Context) error {
 	errs := []error{c.removeIn(ctx, secretObjects(), revision.Namespace, ""), c.removeIn(ctx, configMapObjects(), revision.Namespace, "")}
 	for _, of := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftAPIServer, revision.OAuthAPIServer} {

@@ -63,7 +63,6 @@ func (op *operatedParts) beginningOf(seen exchange.Seen, back int) (b beginning,
 	return b, err
 }
 
-// seen are an operator's keys and revisions.
 func (c *Client) seen(ctx context.Context, of revision.Component) (exchange.Seen, error) {
 	s := exchange.NewSeen()
 	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(exchange.ReadSecret(one)) })

@@ -33,7 +33,6 @@ func (p *pods) on(name string, do func(*Node) error) error {
 	return do(n)
 }
 
-// Install implements operand.Pods.
 func (p *pods) Install(ctx context.Context, name string, r operand.Revision) error {
 	return p.on(name, func(n *Node) error {
 		if p.roller != nil {
@@ -43,7 +42,6 @@ func (p *pods) Install(ctx context.Context, name string, r operand.Revision) err
 	})
 }
 
-// Anew implements operand.Pods.
 func (p *pods) Anew() bool { return p.roller != nil }
 
 // change changes what is in a pod that stays.

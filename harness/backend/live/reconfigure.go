@@ -50,7 +50,6 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 	return nil
 }
 
-// configureServers writes the files of all API servers.
 func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
 	sw.e.settle()
 	sw.e.mu.Lock()

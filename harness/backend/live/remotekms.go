@@ -92,7 +92,6 @@ func NewRemoteKMS(h host.Host, socket, journal string) (*RemoteKMS, error) {
 	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(h, at, "")}, nil
 }
 
-// Healthy is nil if it answers.
 func (k *RemoteKMS) Healthy(ctx context.Context) error { return k.client.Healthy(ctx) }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
@@ -117,7 +116,6 @@ func StartRemoteKMS(ctx context.Context, m Machine, dir, logs string) (*RemoteKM
 // JournalFile is where a plugin or the remote KMS writes its journal.
 func JournalFile(logs, name string) string { return filepath.Join(logs, "journal-"+name+".jsonl") }
 
-// Close drops the connections to it.
 func (k *RemoteKMS) Close() { k.client.Close() }
 
 // Clear starts it if need be, ends every rule and enables every KEK.

@@ -126,12 +126,10 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	return c, nil
 }
 
-// streams reports whether reporters stream.
 func (sut *systemUnderTest) streams() bool {
 	return sut.e.scenario.Topology.Connectivity == history.ConnectStream
 }
 
-// publish is the value of {publish}.
 func (sut *systemUnderTest) publish() string {
 	if sut.streams() {
 		return scenario.PublishStream
@@ -147,7 +145,6 @@ func (sut *systemUnderTest) withStreams(template, added string) string {
 	return template
 }
 
-// connectivity is the value of {connectivity}.
 func (sut *systemUnderTest) connectivity(n *Node) string {
 	switch {
 	case n.ReporterPlace.InCluster != nil:

@@ -41,7 +41,6 @@ func Silence(ctx context.Context, u any) error {
 	return errors.New(NoSilence)
 }
 
-// Status of a unit.
 type Status struct {
 	Phase Phase
 	PID   int
@@ -49,10 +48,8 @@ type Status struct {
 	Crashed bool
 }
 
-// Phase of a unit's life.
 type Phase int
 
-// Phases.
 const (
 	Never Phase = iota // not started so far
 	Running

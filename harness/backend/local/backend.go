@@ -15,7 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Name of the backend.
 const Name = "local"
 
 // Backend runs control planes on this machine and keeps clean ones for later scenarios.
@@ -27,7 +26,6 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)

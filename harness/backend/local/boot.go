@@ -38,7 +38,6 @@ func (s Shape) Aggregates() bool { return s.aggregated != "" }
 // Advertises: API servers tell clients of each other.
 func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
-// streams reports whether reporters stream to the aggregator.
 func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 
 // boot starts a plane. On error it gives what was started, which the caller closes.

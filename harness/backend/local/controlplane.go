@@ -46,7 +46,6 @@ type controlPlane struct {
 	dirty string                    // why it cannot be used again; empty: it can
 }
 
-// Parts implements pool.Real.
 func (p *controlPlane) Parts() *live.ControlPlane {
 	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p.plugins(), Processes: p, Places: p}}
 	for _, f := range p.fleets {
@@ -56,7 +55,6 @@ func (p *controlPlane) Parts() *live.ControlPlane {
 		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}
 }
 
-// server is the kube-apiserver of a node.
 func (p *controlPlane) server(node string) (NodeServer, error) {
 	if n := p.nodes.Get(node); n != nil {
 		return n.Server.(apiServer).Server.(NodeServer), nil
@@ -64,7 +62,6 @@ func (p *controlPlane) server(node string) (NodeServer, error) {
 	return nil, fmt.Errorf("node %s: there are %v", node, p.nodes.Names())
 }
 
-// servers are those of all nodes.
 func (p *controlPlane) servers() (all []NodeServer) {
 	for _, n := range p.nodes.List() {
 		all = append(all, n.Server.(apiServer).Server.(NodeServer))

@@ -115,16 +115,12 @@ func newProcesses(programs *live.Programs, runDir string, binaries assets.Binari
 	return &processes{Host: live.NewHost(programs, runDir), binaries: binaries}
 }
 
-// Machine implements Ground.
 func (g *processes) Machine() live.Machine { return g.Host }
 
-// LinkHost implements Ground.
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
-// Port implements Ground.
 func (g *processes) Port(string) (string, error) { return g.address.port() }
 
-// Cluster implements Ground.
 func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
 	var err error
 	if g.address, err = claimAddress(); err != nil {
@@ -141,7 +137,6 @@ func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
 	return &Cluster{Servers: c, Authority: c, Storage: c}, nil
 }
 
-// Traits implements Ground.
 func (g *processes) Traits() live.Traits {
 	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
 	if g.binaries.EncryptionPoll {
@@ -150,7 +145,6 @@ func (g *processes) Traits() live.Traits {
 	return t
 }
 
-// Kept implements Ground.
 func (g *processes) Kept() string {
 	switch {
 	case len(g.Programs.PluginArgs) > 0:
@@ -161,7 +155,6 @@ func (g *processes) Kept() string {
 	return ""
 }
 
-// Close implements Ground.
 func (g *processes) Close(ctx context.Context) error {
 	err := g.Supervisor.Close(ctx)
 	if g.address != nil {
@@ -173,7 +166,15 @@ func (g *processes) Close(ctx context.Context) error {
 // processCluster is the parts of a Cluster of processes.
 type processCluster struct{ *controlplane.ControlPlane }
 
-// Add implements Servers.
+var (
+	_ Servers      = processCluster{}
+	_ Authority    = processCluster{}
+	_ live.Storage = processCluster{}
+	_ NodeServer   = nodeProcess{}
+	_ Server       = aggregatedProcess{}
+	_ live.Unit    = etcd{}
+)
+
 func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
 	spec.Args = append(spec.Args, "--vmodule=envelope=6")
 	s, err := c.ControlPlane.Add(spec)
@@ -183,7 +184,6 @@ func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
 	return nodeProcess{s}, nil
 }
 
-// AddAggregated implements Servers.
 func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server, error) {
 	spec.Args = append(spec.Args, "--vmodule=envelope=6")
 	s, err := c.ControlPlane.AddAggregated(spec)
@@ -198,12 +198,10 @@ func (c processCluster) Etcd(string) ([]live.Target, error) {
 	return []live.Target{{Unit: etcd{c.ControlPlane.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
-// ReadEtcd implements live.Storage.
 func (c processCluster) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), key)
 }
 
-// RangeEtcd implements live.Storage.
 func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
 	return live.RangeEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), r)
 }
@@ -212,27 +210,20 @@ func (c processCluster) transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
 }
 
-// nodeProcess is a kube-apiserver.
 type nodeProcess struct{ *controlplane.APIServer }
 
-// Status implements Server.
 func (s nodeProcess) Status() live.Status { return live.StatusOf(s.Process()) }
 
-// Info implements Server.
 func (s nodeProcess) Info() ServerInfo {
 	return ServerInfo{live.ServerInfo{URL: s.URL(), AuditLog: s.AuditLog(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), s.APIServer.FrontAddr()}
 }
 
-// SetEtcdLink implements NodeServer.
 func (s nodeProcess) SetEtcdLink(f netfault.Fault) error { return s.EtcdLink().Set(f) }
 
-// aggregatedProcess is a sample-apiserver.
 type aggregatedProcess struct{ *controlplane.Aggregated }
 
-// Status implements Server.
 func (s aggregatedProcess) Status() live.Status { return live.StatusOf(s.Process()) }
 
-// Info implements Server.
 func (s aggregatedProcess) Info() ServerInfo {
 	return ServerInfo{live.ServerInfo{URL: s.URL(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), ""}
 }
@@ -240,5 +231,4 @@ func (s aggregatedProcess) Info() ServerInfo {
 // etcd is the one member that serves all nodes.
 type etcd struct{ *controlplane.Etcd }
 
-// Status implements live.Unit.
 func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }

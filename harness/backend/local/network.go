@@ -54,7 +54,6 @@ func (n network) setReporterLinks(node string, f netfault.Fault) error {
 	return errors.Join(errs...)
 }
 
-// LoadBalancer implements live.Network.
 func (n network) LoadBalancer() live.Unit { return n.p.frontUnit }
 
 func (n network) StaleList(stale bool) {

@@ -163,17 +163,14 @@ func (p plugins) of(node, keyID string) live.HostPlugin {
 	return g
 }
 
-// AddPlugin implements live.PluginStarter.
 func (p plugins) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return n.StartPlugin(ctx, p.of(n.Name, keyID), p.machine)
 }
 
-// TryPlugin implements live.PluginStarter.
 func (p plugins) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.of(live.Preflight, keyID).Try(ctx, p.machine)
 }
 
-// plugins are those of kube-apiserver.
 func (p *controlPlane) plugins() plugins {
 	return plugins{p.Machine(), live.HostPlugin{Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}, p.nodeDir}
 }

@@ -42,6 +42,8 @@ type powered struct {
 	ready        func(*live.Target)
 }
 
+var _ live.Unit = (*powered)(nil)
+
 // last says whether no node is left but these.
 func (u *powered) last() bool {
 	left := map[string]bool{}
@@ -65,7 +67,6 @@ func (u *powered) etcd() live.Target {
 	return all[0]
 }
 
-// Kill implements live.Unit.
 func (u *powered) Kill(ctx context.Context) error {
 	var all errgroup.Group
 	if u.last() {
@@ -103,10 +104,8 @@ func (u *powered) Pause(ctx context.Context) error {
 	return err
 }
 
-// Silence implements live.Silencer.
 func (u *powered) Silence(ctx context.Context) error { return live.Silence(ctx, u.Unit) }
 
-// Resume implements live.Unit.
 func (u *powered) Resume(ctx context.Context) error {
 	var err error
 	if u.controlPlane.etcdPaused.Swap(false) {

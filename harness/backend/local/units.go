@@ -30,7 +30,6 @@ type apiServer struct {
 
 var _ live.Server = apiServer{}
 
-// Start implements live.Unit.
 func (s apiServer) Start(ctx context.Context) error {
 	if err := s.Server.Start(ctx, controlplane.Live); err != nil {
 		return err
@@ -41,13 +40,10 @@ func (s apiServer) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Silence implements live.Silencer.
 func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx, s.Server) }
 
-// Ready implements live.Server.
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
-// SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
 	c := s.sockets.encryption(s.Info().Name, told)
 	if err := c.Validate(); err != nil {
@@ -98,7 +94,6 @@ func (l *loadBalancer) join(client, addr string) (*netfault.Link, error) {
 	return link, link.Set(l.fault)
 }
 
-// leave is for a link that is closed.
 func (l *loadBalancer) leave(link *netfault.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

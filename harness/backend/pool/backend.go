@@ -60,13 +60,11 @@ func NewBackend[P Real](o BackendOptions[P]) *Backend[P] {
 	return b
 }
 
-// Name implements backend.Backend.
 func (b *Backend[P]) Name() string { return b.opts.Name }
 
 // Timing implements backend.Backend. It is the same on all: what is slower on one, starting API servers, is in no bound.
 func (b *Backend[P]) Timing() contract.Timing { return live.Timing() }
 
-// Prepare implements backend.Backend.
 func (b *Backend[P]) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	if spec.Progress == nil {
 		spec.Progress = func(string) {}

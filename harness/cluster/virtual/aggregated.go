@@ -32,7 +32,6 @@ type aggregated struct {
 	proxies authenticator.Request // by certificates of kube-apiservers
 }
 
-// newAggregated has no servers yet.
 func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggregated, error) {
 	stub, err := live.StubOf(apiServer)
 	if err != nil {
@@ -53,7 +52,6 @@ func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggr
 		x509request.VerifyOptionFunc(verify), list(frontProxy), list("X-Remote-User"), list("X-Remote-Uid"), list("X-Remote-Group"), list("X-Remote-Extra-"))}, nil
 }
 
-// AddAggregated implements local.Servers.
 func (c *ControlPlane) AddAggregated(spec controlplane.AggregatedSpec) (local.Server, error) {
 	s, err := c.addAggregated(spec)
 	if err != nil {

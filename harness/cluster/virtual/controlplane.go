@@ -56,6 +56,12 @@ type ControlPlane struct {
 	made       byte // API servers, for their addresses
 }
 
+var (
+	_ local.Servers   = (*ControlPlane)(nil)
+	_ local.Authority = authority{}
+	_ live.Storage    = (*ControlPlane)(nil)
+)
+
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
 func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.Options, auditPolicy []byte, encryptionPoll time.Duration) (*ControlPlane, error) {
 	rules, err := policy.LoadPolicyFromBytes(auditPolicy)
@@ -83,7 +89,6 @@ func (c *ControlPlane) stands(b identity.Bound) bool {
 	return pod != nil && pod.GetUID() == b.PodUID
 }
 
-// Add implements local.Servers.
 func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
 	s, err := newServer(c, spec.Name, nil)
 	if err == nil {
@@ -115,7 +120,6 @@ func (c *ControlPlane) address(node string) string {
 	return at.String()
 }
 
-// Remove implements local.Servers.
 func (c *ControlPlane) Remove(ctx context.Context, node string) error {
 	s, err := c.find(node)
 	if err != nil {
@@ -136,7 +140,6 @@ func (c *ControlPlane) find(node string) (*server, error) {
 	return nil, fmt.Errorf("the API server of %s: %w", node, controlplane.ErrNoServer)
 }
 
-// Start implements local.Servers.
 func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) error {
 	if err := c.etcd.Start(ctx); err != nil {
 		return err
@@ -152,28 +155,24 @@ func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) 
 	return nil
 }
 
-// all are the API servers.
 func (c *ControlPlane) all() []*server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.servers)
 }
 
-// allAggregated are the aggregated API servers.
 func (c *ControlPlane) allAggregated() []*server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.aggregated)
 }
 
-// aggregates reports whether there are any.
 func (c *ControlPlane) aggregates() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.layer != nil
 }
 
-// Install applies objects as an administrator.
 func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	if c.manifest != nil {
 		for _, o := range objects {
@@ -199,7 +198,6 @@ type authority struct {
 	cluster *ControlPlane
 }
 
-// Reissue implements local.Authority.
 func (a authority) Reissue(token string, earlier time.Duration) (string, error) {
 	return a.cluster.identities.Reissue(token, earlier)
 }
@@ -226,7 +224,6 @@ func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
 // plainText begins what kube-apiserver stores of a built-in object that is not encrypted.
 var plainText = []byte("k8s\x00")
 
-// ReadEtcd implements live.Storage.
 func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	found, _, err := c.RangeEtcd(ctx, live.Range{From: key})
 	if err == nil && len(found) != 1 {
@@ -238,7 +235,6 @@ func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error)
 	return found[0].Value, nil
 }
 
-// RangeEtcd implements live.Storage.
 func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")
@@ -286,10 +282,8 @@ func (c *ControlPlane) parts() []part {
 	return all
 }
 
-// plural of the kinds of these groups.
 func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
-// Close implements local.Servers.
 func (c *ControlPlane) Close(ctx context.Context) error {
 	if c.alternatives != nil {
 		c.alternatives.close()

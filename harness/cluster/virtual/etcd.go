@@ -20,6 +20,8 @@ type etcd struct {
 	changed chan struct{} // is closed when it comes or goes, or a link changes
 }
 
+var _ live.Unit = (*etcd)(nil)
+
 func newEtcd(m *machine) *etcd { return &etcd{machine: m, changed: make(chan struct{})} }
 
 func (e *etcd) become(p live.Phase, state string) {
@@ -42,19 +44,16 @@ func (e *etcd) wake() {
 	e.changed = make(chan struct{})
 }
 
-// Start implements live.Unit.
 func (e *etcd) Start(context.Context) error {
 	e.become(live.Running, history.ProcessStarted)
 	return nil
 }
 
-// Stop implements live.Unit.
 func (e *etcd) Stop(context.Context) error {
 	e.become(live.Ended, history.ProcessStopped)
 	return nil
 }
 
-// Kill implements live.Unit.
 func (e *etcd) Kill(context.Context) error {
 	e.become(live.Ended, history.ProcessKilled)
 	return nil
@@ -66,13 +65,11 @@ func (e *etcd) Pause(context.Context) error {
 	return nil
 }
 
-// Resume implements live.Unit.
 func (e *etcd) Resume(context.Context) error {
 	e.become(live.Running, history.ProcessResumed)
 	return nil
 }
 
-// Status implements live.Unit.
 func (e *etcd) Status() live.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

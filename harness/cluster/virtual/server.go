@@ -55,6 +55,8 @@ type server struct {
 	toEtcd netfault.Fault
 }
 
+var _ local.NodeServer = (*server)(nil)
+
 // served is one life of an API server.
 type served struct {
 	api        *apiserver.Server
@@ -97,7 +99,6 @@ func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
 	return s, nil
 }
 
-// Info implements local.Server.
 func (s *server) Info() local.ServerInfo { return s.info }
 
 // setEncryption writes the configuration with which it starts.
@@ -109,7 +110,6 @@ func (s *server) setEncryption(e controlplane.Encryption) error {
 	return s.SetEncryptionText(text)
 }
 
-// SetEncryptionText implements local.Server.
 func (s *server) SetEncryptionText(text []byte) error {
 	return atomicfile.Write(s.info.EncryptionFile, text, 0o600)
 }
@@ -177,7 +177,6 @@ func (s *server) launch(ctx context.Context) error {
 	return nil
 }
 
-// kubeOptions are those of a kube-apiserver.
 func (s *server) kubeOptions(o *apiserver.Options, one *served) {
 	c := s.cluster
 	o.Name, o.Cluster, o.Authenticate, o.Authorize, o.Admit, o.Wrap = s.node, c.objects, c.identities.Authenticate, c.access.Authorize, c.access.Admit, c.advertising
@@ -190,7 +189,6 @@ func (s *server) kubeOptions(o *apiserver.Options, one *served) {
 	}
 }
 
-// close closes its files.
 func (o *served) close() error {
 	var errs []error
 	for _, file := range []io.Closer{o.audit, o.log} {
@@ -267,7 +265,6 @@ func (s *server) Stop(ctx context.Context) error {
 	return s.finish(history.ProcessStopped, func(one *served) { one.api.Shutdown(ctx) })
 }
 
-// Kill ends it at once.
 func (s *server) Kill(context.Context) error {
 	return s.finish(history.ProcessKilled, func(one *served) {
 		s.cluster.machine.network.Kill(s.host)
@@ -305,7 +302,6 @@ func (s *server) Pause(context.Context) error {
 	return nil
 }
 
-// Silence implements live.Silencer.
 func (s *server) Silence(context.Context) error {
 	s.hold(live.Running, live.Paused, history.ProcessSilenced, s.cluster.machine.network.Silence)
 	return nil
@@ -340,7 +336,6 @@ func (s *server) Status() live.Status {
 // shortestToken is what kube-apiserver's validation demands of a TokenRequest.
 const shortestToken = 10 * time.Minute
 
-// token answers a TokenRequest.
 func (s *server) token(q *apiserver.Request) (any, error) {
 	var request authentication.TokenRequest
 	if err := yaml.Unmarshal(q.Body, &request); err != nil {

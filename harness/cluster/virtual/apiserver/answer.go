@@ -79,7 +79,6 @@ func (s *Server) reach(q *Request) error {
 	return nil
 }
 
-// change carries out a write.
 func (s *Server) change(q *Request) (*store.Version, error) {
 	if err := s.rest.mayWrite(q); err != nil {
 		return nil, err
@@ -116,7 +115,6 @@ func (s *Server) admit(q *Request, was, will *store.Version) error {
 // dryRun ends a change that was only to be tried.
 type dryRun struct{ will *store.Version }
 
-// Error implements error.
 func (dryRun) Error() string { return "dry run" }
 
 // removeAll deletes what a list would show.
@@ -192,7 +190,6 @@ func (s *Server) kind(q *Request) (kind, apiVersion string) {
 	return "", ""
 }
 
-// write changes the store.
 func (s *Server) write(st *store.Store, q *Request) (*store.Version, error) {
 	now, k := time.Now(), q.Key()
 	o := store.UpdateOptions{Manager: q.manager, Subresource: q.Subresource}
