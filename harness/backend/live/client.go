@@ -145,10 +145,6 @@ func (c *Client) ensure(ctx context.Context, r schema.GroupVersionResource, o *u
 	return nil
 }
 
-func accountObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-}
-
 // token asks for a token as a kubelet does for the projected volume of a pod: it is bound to the pod, and names the pod's node.
 func (sut *systemUnderTest) token(ctx context.Context, n *Node, lifetime time.Duration) (token string, expires time.Time, err error) {
 	c, err := sut.e.Nodes.Admin()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -34,12 +33,6 @@ const (
 	dataLabel     = "kmsharness.io/data"
 	dataField     = "value"
 )
-
-func secret(name string, value []byte) *unstructured.Unstructured {
-	u := newObject("v1", "Secret", name, object{"data": object{dataField: base64.StdEncoding.EncodeToString(value)}})
-	u.SetLabels(map[string]string{dataLabel: "true"})
-	return u
-}
 
 func digest(value []byte) string {
 	sum := sha256.Sum256(value)

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 )
@@ -22,6 +26,39 @@ func newObject(apiVersion, kind, name string, more object) *unstructured.Unstruc
 		u.Object[k] = v
 	}
 	return u
+}
+
+// Resources, as the dynamic client knows them.
+func nodeObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("nodes")
+}
+func secretObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+func configMapObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("configmaps")
+}
+func namespaceObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("namespaces")
+}
+func accountObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+}
+func podObjects() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("pods") }
+func eventObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("events")
+}
+func leaseObjects() schema.GroupVersionResource {
+	return coordinationv1.SchemeGroupVersion.WithResource("leases")
+}
+func clusterOperators() schema.GroupVersionResource {
+	return configv1.GroupVersion.WithResource("clusteroperators")
+}
+func apiServerConfigs() schema.GroupVersionResource {
+	return configv1.GroupVersion.WithResource("apiservers")
+}
+func healthObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
 }
 
 // controlPlaneNode is the Node object of a control-plane node. Nobody runs a kubelet for it.

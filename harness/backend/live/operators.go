@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -155,38 +154,6 @@ func (o operator) targets() []watch.Target {
 
 func (o operator) streamedTargets() []watch.Target {
 	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
-}
-
-func healthObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
-}
-
-func clusterOperators() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
-}
-
-func apiServerConfigs() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
-}
-
-func nodeObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-}
-
-func secretObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-}
-
-func podObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-}
-
-func eventObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "events"}
-}
-
-func leaseObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 }
 
 // clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -313,10 +312,6 @@ func (r *recorder) canary(n *Node, c *Client) {
 		defer ticker.Stop()
 		one.Run(ctx, ticker.C)
 	})
-}
-
-func configMapObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 }
 
 // recorderUser is the identity of the harness's own marker requests and watches.

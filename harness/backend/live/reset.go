@@ -82,7 +82,7 @@ func Reset(ctx context.Context, p *ControlPlane, operator string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
 	for _, n := range p.APIServers[0].Nodes.List() {
-		group.Go(func() error { return n.prove(ctx) })
+		group.Go(func() error { return n.prove(ctx, p.APIServers[0].Encrypted) })
 		group.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
 	return group.Wait()
@@ -210,7 +210,7 @@ func (c *Client) removeAll(ctx context.Context) error {
 }
 
 // prove shows that an API server is ready, its plugins included, and that it encrypts.
-func (n *Node) prove(ctx context.Context) error {
+func (n *Node) prove(ctx context.Context, o Encrypted) error {
 	if n.Server.Status().Phase != Running {
 		return fmt.Errorf("the API server of %s does not run", n.Name)
 	}
@@ -219,17 +219,21 @@ func (n *Node) prove(ctx context.Context) error {
 	if err := n.Server.Ready(ready); err != nil {
 		return err
 	}
-	name := "proof-" + n.Name
-	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
-		return err
-	}
-	if _, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Create(ctx, secret(name, []byte("proof")), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("write a secret through the API server of %s: %w", n.Name, err)
-	}
-	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
-		return fmt.Errorf("API server of %s: %w", n.Name, err)
+	if err := n.writeProof(ctx, o); err != nil {
+		return fmt.Errorf("write a %s through the API server of %s: %w", o.Kind, n.Name, err)
 	}
 	return nil
+}
+
+func (n *Node) writeProof(ctx context.Context, o Encrypted) error {
+	name := "proof-" + n.Name
+	if err := n.Admin.remove(ctx, o.Resource, dataNamespace, name); err != nil {
+		return err
+	}
+	if err := n.Admin.put(ctx, o.Resource, o.object(name, []byte("proof")), false); err != nil {
+		return err
+	}
+	return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
 }
 
 // ResetAggregated is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
@@ -290,14 +294,10 @@ func (n *Node) proveAggregated(ctx context.Context, o Encrypted) error {
 	}
 	ctx, cancel = context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	name := "proof-" + n.Name
 	for {
-		err := n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+		err := n.writeProof(ctx, o)
 		if err == nil {
-			err = n.Admin.put(ctx, o.Resource, o.object(name, []byte("proof")), false)
-		}
-		if err == nil {
-			return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+			return nil
 		}
 		if apierrors.IsInvalid(err) || pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("write a %s through the aggregation layer: %w", o.Kind, err)
