@@ -234,7 +234,7 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 // OperatorPlace implements live.Places: the pod of an operator that is an image, or else this machine.
 func (p *controlPlane) OperatorPlace() live.Place {
 	if p.operator == nil {
-		at := p.Host.Place(p.ClientServer(), p.layout.dir)
+		at := live.PlaceOn(p.Host, p.ClientServer(), p.layout.dir, nil, nil)
 		at.PodImage = containers.Registry + p.archives.images.plugin
 		return at
 	}

@@ -30,7 +30,7 @@ type wantedObjects struct {
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
 func (e *apiServer) artifactObjects() []wantedObjects {
 	all := []wantedObjects{
-		{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster},
+		{e.operator.resource, cluster}, {clusterOperators(), e.operator.ClusterOperator}, {apiServerConfigs(), cluster},
 		{nodeObjects(), ""}, {leaseObjects(), ""},
 	}
 	if e.traits.RealNodes {

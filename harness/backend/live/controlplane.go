@@ -155,7 +155,7 @@ type Traits struct {
 
 // manifests are the options by which ci/manifests were installed for an operator.
 func (t Traits) manifests(operator string) manifests.Options {
-	return manifests.Options{Operator: operatorFlag(operator), Streaming: t.Streaming}
+	return manifests.Options{Operator: OperatorFlag(operator), Streaming: t.Streaming}
 }
 
 // clockOfLogs is a clock in the time zone of the API servers' logs, which do not name it: this machine's, or that of containers.

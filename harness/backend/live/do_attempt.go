@@ -25,7 +25,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
@@ -85,15 +84,10 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	switch verb {
 	case "apply-condition":
 		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
-	case "apply-entry", "apply-entries":
-		op, err := core.OperatorByName(st.e.operator.flag)
-		if err != nil {
-			return apiRequest{}, err
-		}
-		if verb == "apply-entry" {
-			return st.applyAs(as, st.entryElsewhere(op, as))
-		}
-		return st.applyAs(as, operated.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
+	case "apply-entry":
+		return st.applyAs(as, st.entryElsewhere(as))
+	case "apply-entries":
+		return st.applyAs(as, operated.EntriesOf(st.e.operator.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":
 		return st.applyAs(as, conditionOf(a, contract.ConditionDegraded))
 	}
@@ -135,7 +129,7 @@ func conditionOf(a *scenario.Attempt, conditionType string) object {
 
 // applyAs applies a status to the operator CR under the field manager of a node's reporter.
 func (st *statuses) applyAs(as string, status object) (apiRequest, error) {
-	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status}).Object)
+	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status}).Object)
 	r := st.e.operator.resource
 	return apiRequest{
 		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,

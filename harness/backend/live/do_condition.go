@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -56,19 +55,15 @@ func (st *statuses) applyConditions(ctx context.Context, manager string, conditi
 
 // entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
-	op, err := core.OperatorByName(st.e.operator.flag)
-	if err != nil {
-		return err
-	}
 	if a.Node != "" {
-		return st.applyStatus(ctx, operated.Elsewhere, st.entryElsewhere(op, a.Node))
+		return st.applyStatus(ctx, operated.Elsewhere, st.entryElsewhere(a.Node))
 	}
-	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
+	return st.applyStatus(ctx, operated.Elsewhere, operated.EntriesElsewhere(st.e.operator.TypedPath, a.Count, time.Now()))
 }
 
-func (st *statuses) entryElsewhere(op core.Operator, node string) object {
+func (st *statuses) entryElsewhere(node string) object {
 	typed := st.e.scenario.Contract == scenario.ContractHealthReports
-	return operated.EntryElsewhere(op.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
+	return operated.EntryElsewhere(st.e.operator.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.
@@ -77,7 +72,7 @@ func (st *statuses) applyStatus(ctx context.Context, manager string, status obje
 	if err != nil {
 		return err
 	}
-	o := newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status})
+	o := newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status})
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	if _, err := c.Resource(st.e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
 		return fmt.Errorf("apply the status of %s: %w", manager, err)

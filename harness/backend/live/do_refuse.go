@@ -81,7 +81,7 @@ func (fs *faults) permit(ctx context.Context, refusal history.Refusal, allowed b
 	if err != nil {
 		return err
 	}
-	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.flag), fs.refusals); err != nil {
+	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.Name), fs.refusals); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)

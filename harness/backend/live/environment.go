@@ -81,7 +81,7 @@ func (e *Environment) RunMetadata() history.Run {
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
-		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
+		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
 	}
 }
 
@@ -148,7 +148,7 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
 	for _, s := range e.aggregated() {
 		all = append(all, history.AggregatedAPIServer{
-			Name: s.Name, Operator: s.operator.resource.Resource, ClusterOperator: s.operator.clusterOperator, Connectivity: connectivity})
+			Name: s.Name, Operator: s.operator.resource.Resource, ClusterOperator: s.operator.ClusterOperator, Connectivity: connectivity})
 	}
 	return all
 }

@@ -97,16 +97,17 @@ func (h *Host) Host() host.Host { return host.Host{} }
 
 func (h *Host) PluginArgs() []string { return h.Programs.PluginArgs }
 
-// Place is this machine for a program that uses a server and keeps its files in a folder.
-func (h *Host) Place(server, dir string) Place {
-	return Place{Server: server, Dir: dir, SeenDir: dir, MetricsAddress: "127.0.0.1:0", Unit: func(identity history.Process, command func(context.Context) (Command, error)) Unit {
-		return h.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
+// PlaceOn is a machine for a program that uses a server and keeps its files in a folder, with what it has in its environment and what it sees at another
+// place.
+func PlaceOn(m Machine, server, dir string, env []string, mounts []process.Mount) Place {
+	return Place{Server: server, Dir: dir, SeenDir: dir, MetricsAddress: nowhere, Unit: func(identity history.Process, command func(context.Context) (Command, error)) Unit {
+		return m.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
 			c, err := command(ctx)
 			if err != nil {
 				return process.Spec{}, err
 			}
-			path, err := h.Programs.Find(ctx, c.Program)
-			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile}, err
+			path, err := m.Find(ctx, c.Program)
+			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
 		})
 	}}
 }

@@ -71,7 +71,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	fail := func(err error) (operand.Options, error) {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	apiServer, err := lifecycle.APIServerOf(p.e.operator.flag)
+	apiServer, err := lifecycle.APIServerOf(p.e.operator.Name)
 	if err != nil {
 		return fail(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/operated"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -122,38 +123,26 @@ func (op *operatedParts) endOperators(ctx context.Context) error {
 
 // operator is where one operator's health goes.
 type operator struct {
-	flag            string // on the command lines of reporter and aggregator
-	kind            string
-	resource        schema.GroupVersionResource
-	clusterOperator string
+	core.Operator
+	resource schema.GroupVersionResource
 }
 
-const cluster = "cluster" // name of every operator CR and of the APIServer configuration
+const cluster = core.OperatorObject // the APIServer configuration has the same name
 
 func operatorNamed(name string) (operator, error) {
-	of := func(kind, plural, clusterOperator string) (operator, error) {
-		return operator{operatorFlag(name), kind, schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, clusterOperator}, nil
-	}
-	switch name {
-	case "", "kubeapiserver":
-		return of("KubeAPIServer", "kubeapiservers", "kube-apiserver")
-	case "openshiftapiserver":
-		return of("OpenShiftAPIServer", "openshiftapiservers", "openshift-apiserver")
-	case "authentication":
-		return of("Authentication", "authentications", "authentication")
-	}
-	return operator{}, fmt.Errorf("operator %q: expected kubeapiserver, openshiftapiserver or authentication", name)
+	op, err := core.OperatorByName(OperatorFlag(name))
+	return operator{op, schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: op.Resource}}, err
 }
 
-// operatorFlag is the name of the operator on the command lines of reporter and aggregator.
-func operatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
+// OperatorFlag is the name of an operator on the command lines of reporter and aggregator; empty is the default one.
+func OperatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
 
 func (o operator) targets() []watch.Target {
-	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.clusterOperator}}
+	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.ClusterOperator}}
 }
 
 func (o operator) streamedTargets() []watch.Target {
-	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
+	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.Name})
 }
 
 // clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as

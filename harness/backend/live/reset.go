@@ -51,7 +51,7 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
 // them, that it was prepared for. None are missing for one of those.
 func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
-	if installed[operatorFlag(operator)] {
+	if installed[OperatorFlag(operator)] {
 		return nil, nil
 	}
 	objects, err := manifestsOf(t.manifests(operator), variant)
@@ -60,9 +60,6 @@ func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]
 	}
 	return objects, err
 }
-
-// OperatorFlag is the name of an operator on command lines; empty is the default one.
-func OperatorFlag(name string) string { return operatorFlag(name) }
 
 // CheckOperator says whether there is such an operator.
 func CheckOperator(name string) error {
@@ -104,7 +101,7 @@ func proveAdmission(ctx context.Context, p *ControlPlane, n *Node, op operator) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, policyTimeout)
 	defer cancel()
-	status := newObject("operator.openshift.io/v1", op.kind, cluster, object{"status": object{"conditions": []any{object{
+	status := newObject("operator.openshift.io/v1", op.Kind, cluster, object{"status": object{"conditions": []any{object{
 		"type": contract.ConditionType("proof"), "status": "True", "reason": contract.ReporterConditionReason, "message": "[]", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
 	options := metav1.ApplyOptions{FieldManager: contract.FieldManager("proof"), Force: true, DryRun: []string{metav1.DryRunAll}}
 	last := "no answer"
@@ -145,7 +142,7 @@ func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
 	group.Go(func() error { return c.removeAll(ctx) })
-	group.Go(func() error { return c.setRules(ctx, p.Traits.manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
+	group.Go(func() error { return c.setRules(ctx, p.Traits.manifests(op.Name), nil) }) // a scenario that was interrupted has not given them back
 	for _, n := range p.APIServers[0].Nodes.List() {
 		group.Go(func() (err error) {
 			n.since, err = c.nodeSince(ctx, n.Name, p.Traits.RealNodes)
@@ -160,17 +157,17 @@ func (c *Client) resetOperator(ctx context.Context, op operator, streaming bool)
 	group, ctx := errgroup.WithContext(ctx)
 	if streaming {
 		group.Go(func() error {
-			_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.flag, object{"spec": object{}}))
+			_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.Name, object{"spec": object{}}))
 			return err
 		})
 	}
 	group.Go(func() error {
 		spec := object{"spec": object{"managementState": "Managed"}}
-		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
+		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.Kind, cluster, spec))
 		return err
 	})
 	group.Go(func() error {
-		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.clusterOperator, object{"spec": object{}}))
+		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.ClusterOperator, object{"spec": object{}}))
 		return err
 	})
 	return group.Wait()

@@ -222,7 +222,7 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
 		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
-		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
+		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.Name,
 		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
 		"clusterOperator": map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
 	}

@@ -60,6 +60,16 @@ const (
 // Running says whether there is a process, paused or not.
 func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
 
+// Phases is a Unit that is no process, but a part of the harness or of a control plane in memory. It brings that into a phase, whose state is what the
+// history calls the change.
+type Phases func(p Phase, state string) error
+
+func (f Phases) Start(context.Context) error  { return f(Running, history.ProcessStarted) }
+func (f Phases) Stop(context.Context) error   { return f(Ended, history.ProcessStopped) }
+func (f Phases) Kill(context.Context) error   { return f(Ended, history.ProcessKilled) }
+func (f Phases) Pause(context.Context) error  { return f(Paused, history.ProcessPaused) }
+func (f Phases) Resume(context.Context) error { return f(Running, history.ProcessResumed) }
+
 // Target is a unit with what the history calls it.
 type Target struct {
 	Unit

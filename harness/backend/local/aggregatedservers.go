@@ -75,19 +75,13 @@ func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func
 }
 
 func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	at := f.at(f.controlPlane.AggregatorPlace(i))
-	at.StreamAddress = f.streams.address(i)
+	at := f.controlPlane.AggregatorPlace(i)
+	at.Dir, at.SeenDir, at.StreamAddress = f.dir, f.dir, f.streams.address(i)
 	return at
 }
 
 // OperatorPlace is beside the aggregator.
 func (f *aggregatedServers) OperatorPlace() live.Place { return f.AggregatorPlace(1) }
-
-// at is a place whose files are its own.
-func (f *aggregatedServers) at(p live.Place) live.Place {
-	p.Dir, p.SeenDir = f.dir, f.dir
-	return p
-}
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {

@@ -85,6 +85,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 		}
 	}
 	p.frontUnit = &loadBalancer{host: p.LinkHost, record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
+	p.frontUnit.Phases = p.frontUnit.become
 	for _, from := range []string{live.FromAggregator, live.FromClient} {
 		if p.front[from], err = p.frontUnit.join(from, p.lb.Addr()); err != nil {
 			return err

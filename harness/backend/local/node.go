@@ -85,8 +85,8 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 		}
 		env = append(env, address...)
 	}
-	at := p.place("https://"+server, metrics, env, mounts)
-	at.SocketDir, at.MetricsURL, at.InCluster = sockets, "http://"+metrics+"/metrics", inCluster
+	at := live.PlaceOn(p.Machine(), "https://"+server, p.dir, env, mounts)
+	at.MetricsAddress, at.SocketDir, at.MetricsURL, at.InCluster = metrics, sockets, "http://"+metrics+"/metrics", inCluster
 	if p.streams != nil {
 		if at.Aggregators, err = p.streams.join(name); err != nil {
 			return live.Place{}, err
@@ -122,28 +122,13 @@ func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.L
 
 // AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
 func (p *controlPlane) AggregatorPlace(i int) live.Place {
-	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", nil, nil)
+	at := live.PlaceOn(p.Machine(), "https://"+p.front[live.FromAggregator].Addr(), p.dir, nil, nil)
 	at.StreamAddress = p.streams.address(i)
 	return at
 }
 
 // OperatorPlace is beside the aggregator.
 func (p *controlPlane) OperatorPlace() live.Place { return p.AggregatorPlace(1) }
-
-// place is this machine, with what a program has in its environment and what it sees at another place.
-func (p *controlPlane) place(server, metrics string, env []string, mounts []process.Mount) live.Place {
-	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
-		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-			return p.Machine().Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
-				c, err := command(ctx)
-				if err != nil {
-					return process.Spec{}, err
-				}
-				path, err := p.Machine().Find(ctx, c.Program)
-				return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
-			})
-		}}
-}
 
 // adminConfig is how a user who may do everything reaches a server.
 func adminConfig(a Authority, server string) (*rest.Config, error) {
@@ -288,8 +273,8 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	f.links[name] = link
 	f.mu.Unlock()
 	sockets, mounts := f.sockets(f.nodeDir(name))
-	at := f.at(f.place("https://"+link.Addr(), metrics, nil, mounts))
-	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
+	at := live.PlaceOn(f.Machine(), "https://"+link.Addr(), f.dir, nil, mounts)
+	at.MetricsAddress, at.SocketDir, at.MetricsURL = metrics, sockets, "http://"+metrics+"/metrics"
 	if f.streams != nil {
 		at.Aggregators = f.streams.addresses
 	}

@@ -73,6 +73,7 @@ func inDir(file []byte, dir string) []byte {
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {
+	live.Phases
 	host   func(name string) host.Host
 	record func(at time.Time, p history.Process)
 
@@ -100,39 +101,19 @@ func (l *loadBalancer) leave(link *netfault.Link) {
 	delete(l.links, link)
 }
 
-func (l *loadBalancer) become(f netfault.Fault, phase live.Phase, states ...string) error {
+// become does to the connections of clients what the end of a process, or a pause, would do.
+func (l *loadBalancer) become(phase live.Phase, state string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	f := map[live.Phase]netfault.Fault{live.Ended: {Mode: netfault.Reset}, live.Paused: {Mode: netfault.Cut}}[phase]
 	for link := range l.links {
 		if err := link.Set(f); err != nil {
 			return err
 		}
 	}
 	l.fault, l.phase = f, phase
-	for _, state := range states {
-		l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
-	}
+	l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
 	return nil
-}
-
-func (l *loadBalancer) Start(context.Context) error {
-	return l.become(netfault.Fault{}, live.Running, history.ProcessStarted)
-}
-
-func (l *loadBalancer) Stop(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessStopped)
-}
-
-func (l *loadBalancer) Kill(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessKilled)
-}
-
-func (l *loadBalancer) Pause(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Cut}, live.Paused, history.ProcessPaused)
-}
-
-func (l *loadBalancer) Resume(context.Context) error {
-	return l.become(netfault.Fault{}, live.Running, history.ProcessResumed)
 }
 
 func (l *loadBalancer) Status() live.Status {
