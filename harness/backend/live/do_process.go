@@ -3,11 +3,7 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -34,33 +30,16 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.setRelease(a.Release)
 	}
-	errs := make([]error, len(targets))
-	var all sync.WaitGroup
-	for i, t := range targets {
-		all.Go(func() {
-			if err := ps.act(ctx, a, t); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return together(targets, func(t Target) error { return ps.act(ctx, a, t) })
 }
 
 // startUnlisted starts plugins whose sockets no API server and no reporter is given.
 func (ps *processes) startUnlisted(ctx context.Context, s scenario.Selector) error {
-	nodes, err := ps.selectNodes(s.Node, false)
-	if err == nil {
-		err = ps.reachable(nodes, "")
-	}
+	nodes, err := ps.selectReachable(s.Node, false, "")
 	if err != nil {
 		return err
 	}
-	var group errgroup.Group
-	for _, n := range nodes {
-		group.Go(func() error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
-	}
-	return group.Wait()
+	return parallel(nodes, func(n *Node) error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
 }
 
 func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) error {

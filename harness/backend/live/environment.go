@@ -113,12 +113,7 @@ func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
 
 // doOne carries out an action on an aggregated API server, whose pods need their nodes.
 func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
-	kube := e.kube()
-	nodes, err := kube.procs.selectNodes(scenario.Selected(a).Node, false)
-	if err == nil {
-		err = kube.procs.reachable(nodes, unavailableStopped)
-	}
-	if err != nil {
+	if _, err := e.kube().procs.selectReachable(scenario.Selected(a).Node, false, unavailableStopped); err != nil {
 		return err
 	}
 	for _, s := range e.aggregated() {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // Finish implements backend.Environment. Objects that the scenario wrote are read back a last time; then every recorder
@@ -61,13 +60,7 @@ func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
 	for _, s := range e.apiServers {
 		units = append(units, s.sut.systemUnderTest()...)
 	}
-	errs := make([]error, len(units))
-	var all sync.WaitGroup
-	for i, u := range units {
-		all.Go(func() { errs[i] = u.Stop(ctx) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return parallel(units, func(u *Target) error { return u.Stop(ctx) })
 }
 
 func (sut *systemUnderTest) systemUnderTest() []*Target {

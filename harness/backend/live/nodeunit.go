@@ -67,16 +67,22 @@ func (w *nodeUnit) each(ctx context.Context, do func(context.Context, *Node) err
 
 // together does something to all of the targets at the same time.
 func together(targets []Target, do func(Target) error) error {
-	errs := make([]error, len(targets))
-	var all sync.WaitGroup
-	for i, t := range targets {
-		all.Go(func() {
-			if err := do(t); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
-			}
-		})
+	return parallel(targets, func(t Target) error {
+		if err := do(t); err != nil {
+			return fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+		}
+		return nil
+	})
+}
+
+// parallel does something with all at the same time. One that fails does not keep it from the others.
+func parallel[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() { errs[i] = do(one) })
 	}
-	all.Wait()
+	doing.Wait()
 	return errors.Join(errs...)
 }
 

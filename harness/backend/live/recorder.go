@@ -116,16 +116,10 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	if err := r.files.Add(n.AuditLog, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
 		return err
 	}
-	if err := r.files.Add(n.LogFile, from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
+	if err := r.followLogs(n, from); err != nil {
 		return err
 	}
-	for _, g := range n.Plugins() {
-		if err := r.followPlugin(g, from); err != nil {
-			return err
-		}
-	}
 	r.watchContainers(n)
-	r.scrape(n)
 	t := r.controlPlane.Traits
 	if t.Memory != nil { // which tells itself what is written
 		return nil
@@ -146,6 +140,18 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 		r.canary(n, c)
 	}
 	return nil
+}
+
+// followLogs records what an API server and its plugins log on a node, and the metrics of its reporter.
+func (r *recorder) followLogs(n *Node, from tail.From) error {
+	err := r.files.Add(n.LogFile, from, r.searched(r.prefix+"log/"+n.Name, func(line []byte) error { return r.envelope.Line(n.Name, line) }))
+	for _, g := range n.Plugins() {
+		if err == nil {
+			err = r.followPlugin(g, from)
+		}
+	}
+	r.scrape(n)
+	return err
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
@@ -246,16 +252,9 @@ func (r *recorder) of(f *apiServer) (*recorder, error) {
 		envelope: &envelope.Recorder{Sink: f.sink, Now: r.envelope.Now}, journal: &journal.Recorder{Sink: f.sink},
 	}
 	for _, n := range p.nodes.List() {
-		log := func(line []byte) error { return p.envelope.Line(n.Name, line) }
-		if err := r.files.Add(n.LogFile, tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
+		if err := p.followLogs(n, tail.FromEnd); err != nil {
 			return nil, err
 		}
-		for _, g := range n.Plugins() {
-			if err := p.followPlugin(g, tail.FromEnd); err != nil {
-				return nil, err
-			}
-		}
-		p.scrape(n)
 	}
 	return p, nil
 }

@@ -33,10 +33,7 @@ func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) (
 }
 
 func (ps *processes) selectOnNodes(s scenario.Selector) ([]Target, error) {
-	nodes, err := ps.selectNodes(s.Node, true)
-	if err == nil {
-		err = ps.reachable(nodes, "")
-	}
+	nodes, err := ps.selectReachable(s.Node, true, "")
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +72,15 @@ func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.nodeNames())
 	}
 	return []*Node{n}, nil
+}
+
+// selectReachable is selectNodes, and an error if the processes of a node are unavailable for another reason than except.
+func (ps *processes) selectReachable(word string, lingering bool, except string) ([]*Node, error) {
+	nodes, err := ps.selectNodes(word, lingering)
+	if err != nil {
+		return nil, err
+	}
+	return nodes, ps.reachable(nodes, except)
 }
 
 func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
