@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -139,7 +138,7 @@ func (e *apiServer) record(payload any) { e.sink.Record(time.Now(), "backend", p
 func (e *apiServer) remoteKey(keyID string) string { return e.controlPlane.KMS.Key(e.Name, keyID) }
 
 // component is the API server as the encryption controllers name it in secrets.
-func (e *apiServer) component() string { return apiservers.Component(e.Name) }
+func (e *apiServer) component() string { return component(e.Name) }
 
 // recordConfigured records what is expected from now on, and what the API servers have begun with.
 func (e *apiServer) recordConfigured() {

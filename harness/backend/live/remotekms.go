@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -79,9 +78,6 @@ func (k *RemoteKMS) rule(ctx context.Context, r remotekms.Rule) error {
 func (k *RemoteKMS) logIns(ctx context.Context, plugin string, refused, revoke bool) error {
 	return k.rule(ctx, remotekms.LogIns(plugin, refused, revoke))
 }
-
-// RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
-func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
 
 // NewRemoteKMS is the remote KMS at a socket, with its journal, as a machine sees it; its Unit is the backend's to set.
 func NewRemoteKMS(h host.Host, socket, journal string) (*RemoteKMS, error) {
