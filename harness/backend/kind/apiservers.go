@@ -52,10 +52,6 @@ func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.
 	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
-func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	return f.placeIn(f.aggregators, i, f.Stub.APIServer)
-}
-
 func (f *aggregatedServers) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))

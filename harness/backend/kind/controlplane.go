@@ -56,7 +56,7 @@ func (s shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
-// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements all interfaces of a live.ControlPlane.
+// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a live.ControlPlane.
 type controlPlane struct {
 	*live.Host             // of the remote KMS
 	controlplane.Authority // of the cluster
@@ -91,9 +91,9 @@ type controlPlane struct {
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p, Roller: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p.places(), Roller: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: f, Roller: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
 		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty}
@@ -122,6 +122,9 @@ func (p *controlPlane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.streams}
 }
+
+// places are those of kube-apiserver.
+func (p *controlPlane) places() places { return places{p, p.aggregators, ""} }
 
 // ClientServer is the URL of the load balancer for clients of this machine.
 func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr() }
