@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -76,8 +75,8 @@ func aggregatedPlugins() []Mutant {
 		Virtual: pluginsBy(func(p *startingPlugin) {
 			p.args = slices.Clone(p.args)
 			for i, arg := range p.args {
-				if key, is := strings.CutPrefix(arg, "--key="); is && apiservers.OfKey(key) != "" {
-					p.args[i] = "--key=" + strings.TrimPrefix(key, apiservers.OfKey(key)+".")
+				if key, is := strings.CutPrefix(arg, "--key="); is && live.APIServerOfKey(key) != "" {
+					p.args[i] = "--key=" + strings.TrimPrefix(key, live.APIServerOfKey(key)+".")
 				}
 			}
 		}),

@@ -231,28 +231,34 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 	return all
 }
 
-// OperatorPlace implements live.OperatorPlacer: the pod of an operator that is an image, or else this machine.
-func (p *controlPlane) OperatorPlace() live.Place {
-	if p.operator == nil {
-		at := p.Host.Place(p.ClientServer(), p.layout.dir)
-		at.PodImage = containers.Registry + p.archives.images.plugin
+// places are the pods of Deployments in which programs of an API server run. They implement live.Places.
+type places struct {
+	*controlPlane
+	aggregators *deployment
+	apiServer   string // empty: kube-apiserver
+}
+
+// OperatorPlace is the pod of an operator that is an image, or else this machine.
+func (l places) OperatorPlace() live.Place {
+	if l.operator == nil {
+		at := live.PlaceOn(l.Host, l.ClientServer(), l.layout.dir, nil, nil)
+		at.PodImage = containers.Registry + l.archives.images.plugin
 		return at
 	}
-	at := p.placeIn(p.operator, 1, "")
-	at.LogFile = p.layout.deployed(p.operator.role).file(logFile(p.operator.role))
+	at := l.in(l.operator, 1, "")
+	at.LogFile = l.layout.deployed(l.operator.role).file(logFile(l.operator.role))
 	return at
 }
 
-// AggregatorPlace implements live.ControlPlane.
-func (p *controlPlane) AggregatorPlace(i int) live.Place { return p.placeIn(p.aggregators, i, "") }
+func (l places) AggregatorPlace(i int) live.Place { return l.in(l.aggregators, i, l.apiServer) }
 
-// placeIn is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.
-func (p *controlPlane) placeIn(d *deployment, i int, apiServer string) live.Place {
+// in is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.
+func (l places) in(d *deployment, i int, apiServer string) live.Place {
 	r := d.replicas[(i-1)%len(d.replicas)]
 	_, node := r.where()
-	own := p.layout.deployedConfig(d.role).sub(apiServer)
+	own := l.layout.deployedConfig(d.role).sub(apiServer)
 	at := live.Place{
-		Server: p.serverFor(node), Dir: own.dir, SeenDir: own.seen, Mode: credentials,
+		Server: l.serverFor(node), Dir: own.dir, SeenDir: own.seen, Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: r.take,
 	}
 	if d.streams {
@@ -262,10 +268,10 @@ func (p *controlPlane) placeIn(d *deployment, i int, apiServer string) live.Plac
 }
 
 // serverFor is where a pod on a node finds the API: the load balancer, or the only node itself.
-func (p *controlPlane) serverFor(node string) string {
-	host := p.lb.ip
+func (ls *links) serverFor(node string) string {
+	host := ls.lb.ip
 	if host == "" {
-		host = p.address(node)
+		host = ls.machines.address(node)
 	}
 	return "https://" + host + ":" + portAPIServer
 }

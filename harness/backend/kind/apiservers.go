@@ -34,8 +34,6 @@ type aggregatedServers struct {
 	aggregators *deployment
 }
 
-var _ live.AggregatedAPIServer = (*aggregatedServers)(nil)
-
 // makeFleets makes the aggregated API servers of a shape. Nothing of them runs yet.
 func (p *controlPlane) makeFleets(apiServers []string) error {
 	for i, name := range apiServers {
@@ -50,53 +48,15 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 	return nil
 }
 
-// AggregatedAPIServers implements live.WithAggregated.
-func (p *controlPlane) AggregatedAPIServers() []live.AggregatedAPIServer {
-	var all []live.AggregatedAPIServer
-	for _, f := range p.fleets {
-		all = append(all, f)
-	}
-	return all
-}
-
-// APIServer implements live.AggregatedAPIServer.
-func (f *aggregatedServers) APIServer() string { return f.Stub.APIServer }
-
-// AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
-func (f *aggregatedServers) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
-
-// Nodes implements live.ControlPlane.
-func (f *aggregatedServers) Nodes() *live.Nodes { return &f.nodes }
-
-// TryPlugin implements live.ControlPlane.
 func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
-// AggregatorPlace implements live.ControlPlane.
-func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	return f.placeIn(f.aggregators, i, f.Stub.APIServer)
-}
-
-// RestartContainer implements live.ControlPlane.
 func (f *aggregatedServers) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))
 	})
 }
-
-var errAggregatedNodes = errors.New("the pods of further API servers stay where they are")
-
-// AddNode implements live.ControlPlane.
-func (f *aggregatedServers) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
-	return nil, errAggregatedNodes
-}
-
-// Isolate implements live.ControlPlane.
-func (f *aggregatedServers) Isolate(context.Context, *live.Node) error { return errAggregatedNodes }
-
-// RemoveNode implements live.ControlPlane.
-func (f *aggregatedServers) RemoveNode(context.Context, *live.Node) error { return errAggregatedNodes }
 
 // Files of an aggregated API server in the folder of its pod.
 const (
@@ -118,8 +78,8 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 	}
 	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
 	s.command = func(context.Context) ([]string, error) { return f.words(at, f.address(name)), nil }
-	n := &live.Node{Name: name, APIServer: apiServer, Server: s}
-	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
+	n := &live.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info()}
+	if n.Admin, err = f.client(beside.URL); err != nil {
 		return err
 	}
 	if n.Direct, err = f.client(s.url); err != nil {
@@ -255,11 +215,11 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 		return err
 	}
 	service := controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
-	return f.apply(ctx, through.Server.URL(), f.Authority.APIService(service, servicePort))
+	return f.apply(ctx, through.URL, f.Authority.APIService(service, servicePort))
 }
 
-// reset is for the next scenario; what it proves is live.ResetFurther's.
-func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario) error {
+// reset is for the next scenario; what it proves is live.ResetAggregated's.
+func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, of *live.ControlPlane, is live.APIServer) error {
 	keyIDs := live.KeyIDs(s)
 	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		if err := reshape(ctx, f.podShape, f, n, keyIDs); err != nil {
@@ -276,7 +236,7 @@ func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario) err
 	if err := f.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetAggregated(ctx, f.controlPlane, f)
+	return live.ResetAggregated(ctx, of, is)
 }
 
 // deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked
@@ -288,7 +248,7 @@ type deployed struct {
 	nodes             []*live.Node
 }
 
-// NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
+// NodeUnit is of its pods only: nodes are the control plane's.
 func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	return &deployed{Unit: f.states.Of(role, nodes, ready), aggregatedServers: f, nodes: nodes}
 }
@@ -300,17 +260,14 @@ func (d *deployed) scale(ctx context.Context, replicas int) error {
 	})
 }
 
-// Stop implements live.Unit.
 func (d *deployed) Stop(ctx context.Context) error {
 	return errors.Join(d.Unit.Stop(ctx), d.scale(ctx, 0))
 }
 
-// Kill implements live.Unit.
 func (d *deployed) Kill(ctx context.Context) error {
 	return errors.Join(d.Unit.Kill(ctx), d.scale(ctx, 0))
 }
 
-// Start implements live.Unit.
 func (d *deployed) Start(ctx context.Context) error {
 	if err := d.scale(ctx, 1); err != nil {
 		return err

@@ -43,7 +43,7 @@ func TestMakeFleets(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	p := fleetsOf(t)
-	if all := p.AggregatedAPIServers(); len(all) != 2 || all[1].APIServer() != history.OAuthAPIServer || all[0].Encrypted().Registry == all[1].Encrypted().Registry {
+	if all := p.fleets; len(all) != 2 || all[1].Stub.APIServer != history.OAuthAPIServer || all[0].Encrypted().Registry == all[1].Encrypted().Registry {
 		t.Errorf("%+v", all)
 	}
 }

@@ -10,10 +10,8 @@ import (
 
 	"sigs.k8s.io/kind/pkg/cluster"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -24,18 +22,14 @@ import (
 // Name of the backend.
 const Name = "kind"
 
-// Backend makes kind clusters and keeps them for later scenarios. Its methods may be called at the same time.
+// Backend makes kind clusters and keeps them for later scenarios.
 type Backend struct {
-	opts   Options
-	planes *pool.Pool[*controlPlane]
+	*pool.Backend[*controlPlane]
+	opts Options
 
-	mu       sync.Mutex
-	closed   bool
-	runDir   *process.RunDir // made by the first Prepare
-	programs *live.Programs
+	mu       sync.Mutex // one writes archives
 	archives archives
 	node     string // image
-	booted   int
 	// tamper changes what a cluster is booted with, to make a boot fail; only tests set it.
 	tamper func(*bootSpec)
 }
@@ -70,10 +64,10 @@ func New(opts Options) (*Backend, error) {
 		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.planes = pool.New(pool.Options[*controlPlane]{
+	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, SystemUnderTest: &b.opts.SystemUnderTest, PluginArgs: opts.PluginArgs, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
 		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
-		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: idleClusters,
-	})
+		Boot: b.boot, Explain: explain, Idle: idleClusters,
+	}})
 	return b, nil
 }
 
@@ -88,45 +82,8 @@ func checkImage(role, command, image, args string) error {
 	return nil
 }
 
-// Name implements backend.Backend.
-func (b *Backend) Name() string { return Name }
-
-// Timing implements backend.Backend. It is that of the local backend: what is slower here, starting API servers, is in no bound.
-func (b *Backend) Timing() contract.Timing { return live.Timing() }
-
-// Prepare implements backend.Backend.
-func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
-	e, err := b.prepare(ctx, spec)
-	if err != nil {
-		return nil, fmt.Errorf("kind backend: prepare scenario %s: %w", spec.Scenario.Name, err)
-	}
-	return e, nil
-}
-
-func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environment, error) {
-	if spec.Progress == nil {
-		spec.Progress = func(string) {}
-	}
-	if err := b.setUp(ctx, spec.Progress); err != nil {
-		return nil, err
-	}
-	return b.planes.Prepare(ctx, spec)
-}
-
-func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
-}
-
-// setUp makes what all planes share.
-func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return errors.New("the backend is closed")
-	}
-	if b.runDir != nil {
-		return nil
-	}
+// setUp finds the node image, and makes the images of programs.
+func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string)) (err error) {
 	if err := checkEngine(ctx); err != nil {
 		return err
 	}
@@ -137,43 +94,29 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 		}
 		progress(fmt.Sprintf("node image %s (%s)", b.node, how))
 	}
-	dir, err := process.NewRunDir(ctx)
-	if err != nil {
+	if err := removeStale(ctx, cluster.NewProvider(cluster.ProviderWithDocker()), filepath.Join(s.Dir, "kubeconfig"), progress); err != nil {
 		return err
 	}
-	if err := removeStale(ctx, cluster.NewProvider(cluster.ProviderWithDocker()), filepath.Join(dir.Path, "kubeconfig"), progress); err != nil {
-		return errors.Join(err, dir.Close())
-	}
-	b.programs = live.NewPrograms(dir.Path, progress)
-	b.programs.Plugin = b.opts.Plugin
-	if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err == nil {
-		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
-	}
+	b.archives, err = makeArchives(ctx, s.Programs, filepath.Join(s.Dir, "images"))
 	if err == nil && b.opts.ReporterImage != "" {
-		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
+		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, s.Dir)
 	}
 	if err == nil && b.opts.OperatorImage != "" {
-		b.opts.OperatorCommand, err = b.archives.takeOperatorImage(ctx, b.opts, dir.Path)
+		b.opts.OperatorCommand, err = b.archives.takeOperatorImage(ctx, b.opts, s.Dir)
 	}
 	if err == nil && b.opts.Plugin.Image != "" {
-		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, dir.Path)
+		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, s.Dir)
 	}
-	if err != nil {
-		return errors.Join(err, dir.Close())
-	}
-	b.runDir = dir
-	return nil
+	return err
 }
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (_ *controlPlane, err error) {
-	b.mu.Lock()
-	b.booted++
+	number, shared := b.Number()
 	// The process is in the name, because several may make clusters at the same time.
-	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), b.booted)
-	spec := bootSpec{name: name, dir: filepath.Join(b.runDir.Path, fmt.Sprintf("k%d", b.booted)), nodeImage: b.node, runDir: b.runDir.Path,
-		shape: shapeOf(s), programs: b.programs, progress: progress}
-	b.mu.Unlock()
-	if spec.archives, err = b.archivesFor(ctx, spec.shape, progress); err != nil {
+	name := fmt.Sprintf(namePrefix+"%d-%d", os.Getpid(), number)
+	spec := bootSpec{name: name, dir: filepath.Join(shared.Dir, fmt.Sprintf("k%d", number)), nodeImage: b.node, runDir: shared.Dir,
+		shape: shapeOf(s), programs: shared.Programs, progress: progress}
+	if spec.archives, err = b.archivesFor(ctx, spec.shape, shared.Dir, progress); err != nil {
 		return nil, err
 	}
 	if b.tamper != nil {
@@ -187,21 +130,4 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	defer done()
 	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.nodes))
 	return boot(ctx, spec)
-}
-
-// Kept is the environments that were left running, in the order of their release.
-func (b *Backend) Kept() []*live.Environment { return b.planes.Kept() }
-
-// Close implements backend.Backend. It also ends environments that were kept.
-func (b *Backend) Close(ctx context.Context) error {
-	b.mu.Lock()
-	b.closed = true
-	dir := b.runDir
-	b.runDir = nil
-	b.mu.Unlock()
-	err := b.planes.Close(ctx)
-	if dir != nil {
-		err = errors.Join(err, dir.Close())
-	}
-	return err
 }

@@ -250,7 +250,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := nodes[0].Server.URL()
+	server := nodes[0].URL
 	client, err := b.p.objectsThrough(server)
 	if err != nil {
 		return err

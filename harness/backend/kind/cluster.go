@@ -62,21 +62,23 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	if err := b.setUp(ctx, o.Progress); err != nil {
+	shared, err := b.Shared(ctx, o.Progress)
+	if err != nil {
 		return nil, err
 	}
-	out := filepath.Join(b.runDir.Path, "out")
+	out := filepath.Join(shared.Dir, "out")
 	if err := os.Mkdir(out, 0o700); err != nil {
 		return nil, err
 	}
 	log := history.NewLog(nil)
-	e, err := b.prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: out, Progress: o.Progress})
+	prepared, err := b.Prepare(ctx, backend.Spec{Scenario: s, Log: log, OutDir: out, Progress: o.Progress})
 	if err != nil {
 		return nil, err
 	}
+	e := prepared.(*live.Environment)
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, controlPlane: e.ControlPlane().(*controlPlane), env: e, dir: b.runDir.Path, progress: o.Progress}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().Topology.(*controlPlane), env: e, dir: shared.Dir, progress: o.Progress}, nil
 }
 
 // Environment carries out actions on the cluster, such as faults.

@@ -56,7 +56,7 @@ func (s shape) aggregatedNames() []string {
 	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
 }
 
-// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: a live.ControlPlane answers for all of it.
+// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a live.ControlPlane.
 type controlPlane struct {
 	*live.Host             // of the remote KMS
 	controlplane.Authority // of the cluster
@@ -90,7 +90,14 @@ type controlPlane struct {
 	dirty string // why it cannot be used again; empty: it can
 }
 
-var _ live.ControlPlane = (*controlPlane)(nil)
+func (p *controlPlane) Parts() *live.ControlPlane {
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p.places(), Roller: p}}
+	for _, f := range p.fleets {
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
+	}
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
+		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty}
+}
 
 // newControlPlane is a plane of which nothing has been made yet.
 func newControlPlane(b bootSpec) *controlPlane {
@@ -111,19 +118,19 @@ func newControlPlane(b bootSpec) *controlPlane {
 	return p
 }
 
-// Traits implements live.ControlPlane.
 func (p *controlPlane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.streams}
 }
 
-// Nodes implements live.ControlPlane, and so do the others.
-func (p *controlPlane) Nodes() *live.Nodes      { return &p.nodes }
-func (p *controlPlane) KMS() *live.RemoteKMS    { return p.kms }
-func (p *controlPlane) ClientServer() string    { return "https://" + p.front.Addr() }
+// places are those of kube-apiserver.
+func (p *controlPlane) places() places { return places{p, p.aggregators, ""} }
+
+// ClientServer is the URL of the load balancer for clients of this machine.
+func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr() }
+
 func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
-// Logs implements live.ControlPlane.
 func (p *controlPlane) Logs() []live.LogDir {
 	all := p.layout.sharedLogs()
 	for _, n := range p.everyNode() {
@@ -136,7 +143,7 @@ func (p *controlPlane) Logs() []live.LogDir {
 	return all
 }
 
-// MarkDirty implements live.ControlPlane. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
+// MarkDirty keeps other scenarios from the control plane where a reset cannot help. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
 // only have been paused. Nodes and pods that did not start again are not worth another try, and the KMS of a plugin under test is not known.
 func (p *controlPlane) MarkDirty(d live.Taint) {
 	if !slices.Contains([]live.Taint{live.TaintedProgram, live.TaintedPower, live.TaintedData, live.TaintedKMS}, d) {
@@ -147,22 +154,16 @@ func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.dirty = string(d)
 }
 
-// Vacate implements pool.Plane.
 func (p *controlPlane) Vacate(ctx context.Context) string {
-	if err := live.Purge(ctx, p); err != nil {
+	if err := live.Purge(ctx, p.Parts()); err != nil {
 		return err.Error()
-	}
-	for _, f := range p.fleets {
-		if err := live.PurgeAggregated(ctx, f); err != nil {
-			return err.Error()
-		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dirty
 }
 
-// Running implements live.ControlPlane: the remote KMS, and what the pods run.
+// Running implements live.Recording: the remote KMS, and what the pods run.
 func (p *controlPlane) Running() []history.Process {
 	all := p.Host.Running()
 	for _, n := range p.everyNode() {
@@ -255,17 +256,18 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := p.assign(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.URL); err != nil {
 		return err
 	}
 	if err := p.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	if err := live.Reset(ctx, p, s.Operator); err != nil {
+	parts := p.Parts()
+	if err := live.Reset(ctx, parts, s.Operator); err != nil {
 		return err
 	}
-	for _, f := range p.fleets {
-		if err := f.reset(ctx, s); err != nil {
+	for i, f := range p.fleets {
+		if err := f.reset(ctx, s, parts, parts.APIServers[i+1]); err != nil {
 			return err
 		}
 	}
@@ -280,7 +282,7 @@ func (p *controlPlane) install(ctx context.Context, operator string) error {
 	}
 	var configs []*rest.Config
 	for _, n := range p.nodes.List() {
-		config, err := p.AdminConfig(n.Server.URL())
+		config, err := p.AdminConfig(n.URL)
 		if err != nil {
 			return err
 		}
@@ -316,7 +318,7 @@ func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i 
 	return all.Wait()
 }
 
-// Collect implements live.ControlPlane: the static pods and the kubeadm configuration of every node, and kind's own export.
+// Collect implements live.Recording: the static pods and the kubeadm configuration of every node, and kind's own export.
 func (p *controlPlane) Collect(ctx context.Context, dir string, progress func(string)) error {
 	var errs []error
 	for _, n := range p.nodes.List() {

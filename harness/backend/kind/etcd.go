@@ -60,7 +60,7 @@ func (e *etcdMembers) through(do func(node string) error) error {
 	return errors.Join(errs...)
 }
 
-// ReadEtcd implements live.ControlPlane.
+// ReadEtcd implements live.Storage.
 func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
 	err = e.through(func(node string) (err error) {
 		value, err = live.ReadEtcdGateway(ctx, e.transport(), e.url(node), key)
@@ -69,7 +69,7 @@ func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, e
 	return value, err
 }
 
-// RangeEtcd implements live.ControlPlane.
+// RangeEtcd implements live.Storage.
 func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	err = e.through(func(node string) (err error) {
 		found, more, err = live.RangeEtcdGateway(ctx, e.transport(), e.url(node), r)
@@ -109,7 +109,7 @@ func (e *etcdMembers) ask(ctx context.Context, node, path string, question, answ
 	return live.AskEtcdGateway(ctx, e.transport(), e.url(node)+path, question, answer)
 }
 
-// Etcd implements live.ControlPlane.
+// Etcd implements live.Storage.
 func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 	var all []live.Target
 	for _, name := range e.nodes.Names() {

@@ -70,7 +70,7 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 }
 
 // archivesFor are those that nodes of a shape need.
-func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string)) (archives, error) {
+func (b *Backend) archivesFor(ctx context.Context, s shape, dir string, progress func(string)) (archives, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(s.aggregatedNames()) == 0 {
@@ -82,7 +82,7 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, progress func(string
 	if err != nil {
 		return with, err
 	}
-	file, name, err := writeArchive(programs.Path(assets.SampleAPIServerProgram), filepath.Join(b.runDir.Path, "images"), containers.SampleAPIServer())
+	file, name, err := writeArchive(programs.Path(assets.SampleAPIServerProgram), filepath.Join(dir, "images"), containers.SampleAPIServer())
 	if err != nil {
 		return with, fmt.Errorf("image of sample-apiserver: %w", err)
 	}

@@ -45,7 +45,7 @@ type breakage struct {
 	proxy bool
 }
 
-// SetLink implements live.ControlPlane.
+// SetLink implements live.Network.
 func (ls *links) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	if l.From == live.FromClient {
 		return ls.front.Set(f)

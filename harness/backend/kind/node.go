@@ -120,7 +120,7 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	n := &live.Node{Name: name, Admin: admin, Server: s}
+	n := &live.Node{Name: name, Admin: admin, Server: s, ServerInfo: s.info()}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
@@ -273,7 +273,7 @@ func (p *controlPlane) objects() (*resources.Resources, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.objectsThrough(through.Server.URL())
+	return p.objectsThrough(through.URL)
 }
 
 func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
@@ -328,11 +328,11 @@ func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error
 	if err := s.plugins.reset(ctx, n, keyIDs); err != nil {
 		return err
 	}
-	before, _ := os.ReadFile(s.EncryptionFile()) // what cannot be read has changed
+	before, _ := os.ReadFile(s.file(encryptionFile)) // what cannot be read has changed
 	if _, err := s.SetEncryption(live.Plugins(keyIDs...)); err != nil {
 		return err
 	}
-	after, err := os.ReadFile(s.EncryptionFile())
+	after, err := os.ReadFile(s.file(encryptionFile))
 	if err != nil {
 		return err
 	}
@@ -347,11 +347,9 @@ func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error
 	return s.Ready(ctx)
 }
 
-// URL implements live.Server, and so do the others.
-func (s *server) URL() string            { return s.url }
-func (s *server) AuditLog() string       { return s.auditLog }
-func (s *server) LogFile() string        { return s.file(logFile(unitAPIServer)) }
-func (s *server) EncryptionFile() string { return s.file(encryptionFile) }
+func (s *server) info() live.ServerInfo {
+	return live.ServerInfo{URL: s.url, AuditLog: s.auditLog, LogFile: s.file(logFile(unitAPIServer)), EncryptionFile: s.file(encryptionFile)}
+}
 
 // SetEncryption implements live.Server.
 func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
@@ -364,9 +362,9 @@ func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
 
 // RollOut implements live.Server: in the node the sockets are where the file says. The file is put in place in one step.
 func (s *server) RollOut(file []byte) (hash string, err error) {
-	next := s.EncryptionFile() + ".next"
+	next := s.file(encryptionFile) + ".next"
 	if err = os.WriteFile(next, file, 0o644); err == nil {
-		err = os.Rename(next, s.EncryptionFile())
+		err = os.Rename(next, s.file(encryptionFile))
 	}
 	if err != nil {
 		return "", fmt.Errorf("encryption configuration: %w", err)

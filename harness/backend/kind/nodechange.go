@@ -17,7 +17,7 @@ import (
 // joinTimeout bounds kubeadm join: half a minute on an idle machine.
 const joinTimeout = 4 * time.Minute
 
-// AddNode implements live.ControlPlane: kind makes the container, kubeadm joins it, and it is wired like the others.
+// AddNode implements live.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
@@ -100,7 +100,7 @@ func copyShared(ctx context.Context, from, to container) error {
 	return to.feed(ctx, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
 }
 
-// Isolate implements live.ControlPlane: out of the load balancer, and drained.
+// Isolate implements live.Topology: out of the load balancer, and drained.
 func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	if err := p.lb.lead(ctx, p.serving()); err != nil {
@@ -135,7 +135,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	if len(moving) == 0 {
 		return nil
 	}
-	if err := p.assign(ctx, through.Server.URL()); err != nil {
+	if err := p.assign(ctx, through.URL); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -145,7 +145,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 	return group.Wait()
 }
 
-// RemoveNode implements live.ControlPlane. Its etcd member leaves first: without that, one of two could not be removed any more.
+// RemoveNode implements live.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
 func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()

@@ -79,7 +79,7 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 	if err := p.operator.put(map[string]string{"first": "cp-1"}); err != nil {
 		t.Fatal(err)
 	}
-	at := p.OperatorPlace()
+	at := p.places().OperatorPlace()
 	if at.Dir != filepath.Join(p.layout.shared(), "operator-config") || at.SeenDir != inNodeShared+"/operator-config" || at.LogFile != filepath.Join(p.layout.shared(), "operator", "operator.log") {
 		t.Errorf("place %+v", at)
 	}
@@ -110,7 +110,7 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 // An operator that is a command is a process of this machine.
 func TestOperatorUnderTestOnThisMachine(t *testing.T) {
 	p := operatorPlane(t, "")
-	if at := p.OperatorPlace(); at.Dir != p.layout.dir || at.SeenDir != at.Dir || at.LogFile != "" {
+	if at := p.places().OperatorPlace(); at.Dir != p.layout.dir || at.SeenDir != at.Dir || at.LogFile != "" {
 		t.Errorf("place %+v", at)
 	}
 }

@@ -412,12 +412,12 @@ func (f podFiles) giveUnderTest(shared string) error {
 	return errors.Join(errs...)
 }
 
-// AddPlugin implements live.ControlPlane, also for aggregated API servers.
+// AddPlugin implements live.PluginStarter, also for aggregated API servers.
 func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
 	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
-// TryPlugin implements live.ControlPlane.
+// TryPlugin implements live.PluginStarter.
 func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
 	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }

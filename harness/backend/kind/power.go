@@ -27,7 +27,7 @@ type nodesUnit struct {
 
 var _ live.Unit = (*nodesUnit)(nil)
 
-// NodeUnit implements live.ControlPlane.
+// NodeUnit implements live.Processes.
 func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	if role == history.RolePod {
 		return &staticPods{broken{errPodRuns}, p, nodes, ready}

@@ -218,7 +218,7 @@ func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRe
 		return made, err
 	}
 	deployment := deploymentOf(f.Stub, f.archives.images, n.Name, f.ports, s.podRevision())
-	if err := f.create(ctx, through.Server.URL(), deployment); err != nil {
+	if err := f.create(ctx, through.URL, deployment); err != nil {
 		return made, err
 	}
 	if err := f.awaitSupervisors(ctx, n); err != nil {

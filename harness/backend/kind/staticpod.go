@@ -172,7 +172,7 @@ func unitOf(t live.Target) (string, error) {
 	return "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", t.Identity.Role)
 }
 
-// RestartContainer implements live.ControlPlane: the kubelet starts again what has died.
+// RestartContainer implements live.Processes: the kubelet starts again what has died.
 func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {

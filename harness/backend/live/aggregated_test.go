@@ -14,7 +14,7 @@ import (
 func TestEncryptedObjects(t *testing.T) {
 	flunders := Encrypted{Resource: schema.GroupVersionResource{Group: "wardle.example.com", Version: "v1beta1", Resource: "flunders"}, Kind: "Flunder",
 		Registry: "/oauth-apiserver/wardle.example.com/flunders/", Field: []string{"spec", "flunderReference"}, Spec: object{"referenceType": "Flunder"}}
-	for _, o := range []Encrypted{encryptedSecrets(), flunders} {
+	for _, o := range []Encrypted{EncryptedSecrets(), flunders} {
 		value := []byte{0, 1, 2, 255}
 		u := o.object("data-1", value)
 		got, err := o.value(u)
@@ -26,7 +26,7 @@ func TestEncryptedObjects(t *testing.T) {
 			t.Errorf("what all have in common was changed: %v", o.Spec)
 		}
 	}
-	if encryptedSecrets().objectName("a") != "secrets/default/a" || flunders.objectName("a") != "flunders.wardle.example.com/default/a" {
+	if EncryptedSecrets().objectName("a") != "secrets/default/a" || flunders.objectName("a") != "flunders.wardle.example.com/default/a" {
 		t.Error("objects have other names than their resources")
 	}
 }

@@ -28,12 +28,9 @@ type wantedObjects struct {
 }
 
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
-func (e *Environment) artifactObjects() []wantedObjects {
-	if e.traits.Foreign() { // other objects of the cluster are none of this run's business
-		return []wantedObjects{{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster}}
-	}
+func (e *apiServer) artifactObjects() []wantedObjects {
 	all := []wantedObjects{
-		{e.operator.resource, cluster}, {clusterOperators(), e.operator.clusterOperator}, {apiServerConfigs(), cluster},
+		{e.operator.resource, cluster}, {clusterOperators(), e.operator.ClusterOperator}, {apiServerConfigs(), cluster},
 		{nodeObjects(), ""}, {leaseObjects(), ""},
 	}
 	if e.traits.RealNodes {
@@ -47,10 +44,10 @@ func (e *Environment) Snapshot(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("artifacts: %w", err)
 	}
-	return errors.Join(e.snapshotObjects(ctx, dir), e.snapshotEncryption(dir))
+	return errors.Join(e.kube().snapshotObjects(ctx, dir), e.kube().snapshotEncryption(dir))
 }
 
-func (e *Environment) snapshotObjects(ctx context.Context, dir string) error {
+func (e *apiServer) snapshotObjects(ctx context.Context, dir string) error {
 	errs := []error{errors.New("no API server gave the objects")}
 	for _, n := range e.serving() {
 		err := snapshotThrough(ctx, n.Admin, e.artifactObjects(), dir)
@@ -102,13 +99,10 @@ func snapshotOne(ctx context.Context, c *Client, w wantedObjects, dir string) er
 }
 
 // snapshotEncryption copies the encryption configuration of every API server, without keys.
-func (e *Environment) snapshotEncryption(dir string) error {
-	if e.traits.Foreign() {
-		return nil
-	}
+func (e *apiServer) snapshotEncryption(dir string) error {
 	var errs []error
 	for _, n := range e.nodes() {
-		text, err := os.ReadFile(n.Server.EncryptionFile())
+		text, err := os.ReadFile(n.EncryptionFile)
 		if err == nil {
 			text, err = WithoutSecrets(text)
 		}
@@ -122,9 +116,8 @@ func (e *Environment) snapshotEncryption(dir string) error {
 	return errors.Join(errs...)
 }
 
-// Collect implements backend.Collector.
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
-	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Collect(ctx, dir, progress))
+	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Recording.Collect(ctx, dir, progress))
 }
 
 // LogDir is a folder with logs of a plane; Prefix goes before the names of their copies.

@@ -79,7 +79,7 @@ func TestSnapshotThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := (&Environment{operator: op, traits: Traits{RealNodes: true}}).withParts()
+	e := &apiServer{run: &run{traits: Traits{RealNodes: true}}, operator: op}
 	dir := t.TempDir()
 	if err := snapshotThrough(t.Context(), fakeServer(t, ""), e.artifactObjects(), dir); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestSnapshotOfHalfAnAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, dir := (&Environment{operator: op}).withParts(), t.TempDir()
+	e, dir := &apiServer{run: &run{}, operator: op}, t.TempDir()
 	err = snapshotThrough(t.Context(), fakeServer(t, "clusteroperators"), e.artifactObjects(), dir)
 	if err == nil || !strings.Contains(err.Error(), "clusteroperators.config.openshift.io kube-apiserver: no etcd") {
 		t.Errorf("error %v", err)

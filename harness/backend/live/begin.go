@@ -11,56 +11,76 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
-// Begin is an environment for a scenario on a plane that was Reset for it, in the state that the topology asks for.
-func Begin(ctx context.Context, p ControlPlane, spec backend.Spec, opts Options) (_ *Environment, err error) {
-	op, err := operatorNamed(spec.Scenario.Operator)
-	if err != nil {
+// Begin is an environment for a scenario on a control plane that was Reset for it, in the state that the topology asks for.
+func Begin(ctx context.Context, p *ControlPlane, spec backend.Spec, opts Options) (_ *Environment, err error) {
+	e := &Environment{logDir: filepath.Join(spec.OutDir, "logs"), gate: newGate(spec.Log, p.Traits.Memory != nil)}
+	e.run = &run{opts: opts, controlPlane: p, traits: p.Traits, scenario: spec.Scenario}
+	if err := e.makeAPIServers(); err != nil {
 		return nil, err
 	}
-	e := newEnvironment(p, spec.Scenario, opts, op, filepath.Join(spec.OutDir, "logs"))
-	gate := newGate(spec.Log, p.Traits().Memory != nil)
-	e.sink, e.objects = gate, encryptedSecrets()
-	if e.pods != nil {
-		e.stages = &staging{Sink: gate, of: map[string]*pods{}}
-		e.stages.add(e.pods)
-		e.sink = e.stages
-	}
-	if err := os.MkdirAll(e.logDir, 0o755); err != nil {
+	if e.logs, err = markLogs(p.Recording.Logs(), e.logDir); err != nil {
 		return nil, err
 	}
-	if e.logs, err = markLogs(p.Logs(), e.logDir); err != nil {
-		return nil, err
-	}
-	if e.recorder, err = startRecorder(e, gate); err != nil {
-		return nil, err
-	}
-	err = e.makeAggregated()
-	if err == nil {
+	if err = e.startRecorders(); err == nil {
 		err = e.begin(ctx)
 	}
 	if err != nil {
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
-		return nil, errors.Join(err, e.operated.endOperators(stopping), e.recorder.close(), e.EndSystemUnderTest(stopping))
+		return nil, errors.Join(err, e.kube().operated.endOperators(stopping), e.closeRecorders(), e.EndSystemUnderTest(stopping))
 	}
 	return e, nil
 }
 
-func newEnvironment(p ControlPlane, s *scenario.Scenario, opts Options, op operator, logDir string) *Environment {
-	configured := pluginsOf(s)
-	e := (&Environment{
-		opts: opts, controlPlane: p, traits: p.Traits(), scenario: s, operator: op, logDir: logDir,
-		keyIDs: KeyIDs(s), encryption: encryption.KMS, configured: configured, left: configured.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
-		unavailable: map[onNode]string{}, reloads: map[string]reload{},
-	}).withParts()
-	if s.Topology.ByOperator() {
-		e.encryption, e.pods = encryption.Identity, newPods(e)
+// makeAPIServers makes all API servers, each with a folder for its logs.
+func (e *Environment) makeAPIServers() error {
+	var sink record.Sink = e.gate
+	if e.scenario.Topology.ByOperator() {
+		e.stages = &staging{Sink: e.gate, of: map[string]*pods{}}
+		sink = e.stages
 	}
-	return e
+	for _, of := range e.controlPlane.APIServers {
+		operator, to := e.scenario.Operator, sink
+		if of.Name != "" {
+			operator, to = scenario.OperatorOf(of.Name), scoped{sink, of.Name}
+		}
+		s, err := newAPIServer(e.run, of, operator, filepath.Join(e.logDir, of.Name), to)
+		if err == nil {
+			err = os.MkdirAll(s.logDir, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+		if s.pods != nil {
+			e.stages.add(s.pods)
+		}
+		e.apiServers = append(e.apiServers, s)
+	}
+	return nil
+}
+
+// startRecorders starts what records of all, and of what only an aggregated API server has.
+func (e *Environment) startRecorders() (err error) {
+	kube := e.kube()
+	if kube.recorder, err = startRecorder(kube, e.gate); err != nil {
+		return err
+	}
+	return eachAPIServer(e.aggregated(), func(s *apiServer) (err error) {
+		s.recorder, err = kube.recorder.of(s)
+		return err
+	})
+}
+
+// closeRecorders is nothing if they did not start.
+func (e *Environment) closeRecorders() error {
+	if r := e.kube().recorder; r != nil {
+		return r.close()
+	}
+	return nil
 }
 
 // KeyIDs are the plugins that a scenario begins with on every node, the write key first.
@@ -74,29 +94,37 @@ func KeyIDs(s *scenario.Scenario) []string {
 	return append([]string(nil), s.Topology.KeyIDs...)
 }
 
-// begin brings the environment into the state that the topology asks for.
+// begin brings the environment into the state that the topology asks for. A cold start leaves etcd, in which the objects of the harness are, and the
+// remote KMS.
 func (e *Environment) begin(ctx context.Context) error {
+	kube := e.kube()
 	e.describeProcesses()
-	e.controlPlane.Listen(func(at time.Time, payload any) { e.sink.Record(at, "backend", owned(payload)) })
-	if err := e.sut.prepareSystemUnderTest(ctx); err != nil {
+	e.controlPlane.Recording.Listen(func(at time.Time, payload any) { kube.sink.Record(at, "backend", owned(payload)) })
+	if err := kube.sut.prepareSystemUnderTest(ctx); err != nil {
 		return err
 	}
-	if err := e.operated.prepareOperators(ctx); err != nil {
+	if err := kube.operated.prepareOperators(ctx); err != nil {
 		return err
 	}
-	e.recordExpected()
-	e.encrypting.recordConfigured()
+	kube.recordConfigured()
 	if e.scenario.Topology.Start == scenario.StartStopped {
-		return e.stopForColdStart(ctx)
+		return kube.stop(ctx)
 	}
-	if err := e.beginAggregated(ctx); err != nil {
+	err := eachAPIServer(e.aggregated(), func(s *apiServer) error {
+		if err := s.sut.prepareSystemUnderTest(ctx); err != nil {
+			return err
+		}
+		s.recordConfigured()
+		return s.sut.startSystemUnderTest(ctx)
+	})
+	if err != nil {
 		return err
 	}
-	return e.sut.startSystemUnderTest(ctx)
+	return kube.sut.startSystemUnderTest(ctx)
 }
 
 func (sut *systemUnderTest) prepareSystemUnderTest(ctx context.Context) error {
-	for _, n := range sut.e.controlPlane.Nodes().List() {
+	for _, n := range sut.e.Nodes.List() {
 		if err := sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress); err != nil {
 			return err
 		}
@@ -106,7 +134,7 @@ func (sut *systemUnderTest) prepareSystemUnderTest(ctx context.Context) error {
 
 func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range sut.e.controlPlane.Nodes().List() {
+	for _, n := range sut.e.Nodes.List() {
 		group.Go(func() error { return sut.e.procs.start(ctx, n.Reporter()) })
 	}
 	if sut.e.pods != nil {
@@ -118,33 +146,14 @@ func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 	return group.Wait()
 }
 
-// stopForColdStart leaves etcd and the remote KMS. The objects of the harness are in etcd already.
-func (e *Environment) stopForColdStart(ctx context.Context) error {
-	group, killing := errgroup.WithContext(ctx)
-	for _, n := range e.controlPlane.Nodes().List() {
-		group.Go(func() error { return n.Server.Kill(killing) }) // a clean stop drains for seconds, and nobody is there to notice
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, n := range e.controlPlane.Nodes().List() {
-		for _, g := range n.Plugins() {
-			if err := g.Stop(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // describeProcesses records what runs already, so that the history tells of every process.
 func (e *Environment) describeProcesses() {
-	for _, identity := range e.controlPlane.Running() {
+	for _, identity := range e.controlPlane.Recording.Running() {
 		identity.Detail = "it ran before this scenario began"
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state
 			p := identity
-			e.record(owned(&p))
+			e.kube().record(owned(&p))
 		}
 	}
 }

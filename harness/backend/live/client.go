@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -51,7 +52,6 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
 
-// Close drops the idle connections.
 func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // ServiceAccountDir is where a program in a pod finds its service account.
@@ -79,12 +79,12 @@ func (sut *systemUnderTest) accountNamespace() string {
 	if sut.e.opts.ReporterIdentity == history.IdentityAdmin {
 		return administrators
 	}
-	return sut.e.traits.leases()
+	return manifests.Namespace
 }
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.
 func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
-	c, err := sut.e.controlPlane.Nodes().Admin()
+	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
@@ -145,13 +145,9 @@ func (c *Client) ensure(ctx context.Context, r schema.GroupVersionResource, o *u
 	return nil
 }
 
-func accountObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-}
-
 // token asks for a token as a kubelet does for the projected volume of a pod: it is bound to the pod, and names the pod's node.
 func (sut *systemUnderTest) token(ctx context.Context, n *Node, lifetime time.Duration) (token string, expires time.Time, err error) {
-	c, err := sut.e.controlPlane.Nodes().Admin()
+	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return "", expires, err
 	}
@@ -199,7 +195,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 			return refused, err
 		}
 	}
-	config, err := sut.e.controlPlane.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
+	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
 	if err != nil {
 		return refused, err
 	}
@@ -208,7 +204,7 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
 func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config, error) {
-	config, err := sut.e.controlPlane.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), []string{contract.ReporterGroup}, n.URL)
 	if err != nil || n.ReporterPlace.InCluster == nil || sut.accountNamespace() == administrators {
 		return config, err
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"io/fs"
 	"time"
@@ -15,64 +14,113 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// ControlPlane is a control plane with its plugins, as a backend runs it. Its methods may be called at the same time, except
-// those that change the nodes.
-type ControlPlane interface {
-	Traits() Traits
-	Nodes() *Nodes
+// ControlPlane is a control plane with its plugins, as a backend runs it: each part for the code that needs it. Parts may be used at the same time,
+// but Topology makes one change at a time.
+type ControlPlane struct {
+	Traits Traits
+	// APIServers are kube-apiserver and, after it, the aggregated API servers.
+	APIServers  []APIServer
+	Topology    Topology
+	Network     Network
+	Storage     Storage
+	Credentials Credentials
+	Recording   Recording
 	// KMS is the remote KMS behind all plugins.
-	KMS() *RemoteKMS
-	// MarkDirty says what a scenario did to the plane. Whether a reset can make that good, the backend knows; if not, the plane
-	// serves no other scenario.
-	MarkDirty(d Taint)
-	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
-	Listen(f func(at time.Time, payload any))
-	Logs() []LogDir
-	// Collect writes artifacts into a folder that is there: what only this kind of plane has. It may take seconds.
-	Collect(ctx context.Context, dir string, progress func(string)) error
-	// Running are the processes that run already.
-	Running() []history.Process
-
-	// Identity is a client certificate's kubeconfig or configuration for a server.
-	Kubeconfig(user string, groups []string, server string) ([]byte, error)
-	// Certificate is one with its key, in one PEM text, that expires after life; 0: later than any run ends; less than 0: it has expired.
-	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
-	// Serving is a serving certificate for some names with its key, in PEM, of the authority that signs the others.
-	Serving(name string, names ...string) (cert, key []byte, err error)
-	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
+	KMS *RemoteKMS
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
-	ClientServer() string
+	ClientServer string
+	// MarkDirty records what a scenario did to the control plane. Whether a reset can make that good, the backend knows; if not, the control plane
+	// serves no other scenario.
+	MarkDirty func(Taint)
+}
 
-	// AddNode makes a node: the plugins that told needs, an API server that was told so and is ready, its place behind the load
+// APIServer is kube-apiserver or an aggregated API server: an instance on each node, with plugins and reporters of its own.
+type APIServer struct {
+	// Name is empty for kube-apiserver, and otherwise one of scenario.APIServers.
+	Name string
+	// Nodes are the same for all API servers of a control plane, but each API server has plugins, a reporter and clients of its own there. The Admin client of a
+	// node goes through the aggregation layer, its Direct client past that.
+	Nodes *Nodes
+	// Encrypted are the objects into which the data of scenarios go.
+	Encrypted Encrypted
+	Plugins   PluginStarter
+	Processes Processes
+	Places    Places
+	// Roller replaces pods; nil: plugins and configurations change in a pod that stays.
+	Roller Roller
+}
+
+// Topology adds and removes nodes.
+type Topology interface {
+	// AddNode makes a node: the plugins that configured needs, an API server that was told so and is ready, its place behind the load
 	// balancer. Its reporter is the environment's, and so is its Node object unless it is real: then joined is called as soon as
 	// there is one.
 	AddNode(ctx context.Context, name string, configured Encryption, joined func(context.Context) error) (*Node, error)
 	// Isolate takes a node out of the load balancer; RemoveNode ends everything of it.
 	Isolate(ctx context.Context, n *Node) error
 	RemoveNode(ctx context.Context, n *Node) error
+}
+
+// PluginStarter starts plugins of an API server.
+type PluginStarter interface {
 	// AddPlugin starts the plugin of a keyID on a node unless it runs.
 	AddPlugin(ctx context.Context, n *Node, keyID string) (*Plugin, error)
 	// TryPlugin starts a plugin on no node, for a check of what it is configured with; it is called Preflight in the history.
 	TryPlugin(ctx context.Context, keyID string) (*Plugin, error)
+}
 
-	// Unit is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
+// Processes acts on the processes of an API server that belong together.
+type Processes interface {
+	// NodeUnit is nodes (history.RoleNode) or the API servers' pods on them (history.RolePod) as one unit. What ran before its end runs
 	// again after its start, and nothing else does. ready is told of each process that answers again.
 	NodeUnit(role string, nodes []*Node, ready func(*Target)) Unit
 	// RestartContainer kills the container of a plugin, a reporter or an API server and returns when the process runs in its
 	// successor.
 	RestartContainer(ctx context.Context, t Target, ready func(*Target)) error
+}
 
-	// AggregatorPlace is where the i-th replica of the aggregator runs, from 1.
+// Places are where programs of the system under test run that are on no node.
+type Places interface {
+	// AggregatorPlace is that of the i-th replica of the aggregator, from 1.
 	AggregatorPlace(i int) Place
-	// Etcd are the etcd members that a selector's node names; LoadBalancer is the load balancer.
-	Etcd(node string) ([]Target, error)
-	LoadBalancer() Unit
-	// ReadEtcd is the value of a key, past every API server.
-	ReadEtcd(ctx context.Context, key string) ([]byte, error)
-	// RangeEtcd is keys in order, past every API server, and whether there are more.
-	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
+	OperatorPlace() Place
+}
+
+// Network is what connects the processes.
+type Network interface {
 	// SetLink puts a fault in force on a link, named as in the history; the zero fault ends it.
 	SetLink(ctx context.Context, l history.Link, f netfault.Fault) error
+	LoadBalancer() Unit
+}
+
+// Storage is etcd, past every API server.
+type Storage interface {
+	// Etcd are the members that a selector's node names.
+	Etcd(node string) ([]Target, error)
+	ReadEtcd(ctx context.Context, key string) ([]byte, error)
+	// RangeEtcd reads keys in order, and reports whether there are more.
+	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
+}
+
+// Credentials makes certificates of the authority that API servers trust.
+type Credentials interface {
+	Kubeconfig(user string, groups []string, server string) ([]byte, error)
+	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
+	// Certificate is one of a client with its key, in one PEM text, that expires after life; 0: later than any run ends; less than 0: it has expired.
+	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
+	// Serving is a serving certificate for some names with its key, in PEM.
+	Serving(name string, names ...string) (cert, key []byte, err error)
+}
+
+// Recording is what recorders read.
+type Recording interface {
+	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
+	Listen(f func(at time.Time, payload any))
+	// Running are the processes that run already.
+	Running() []history.Process
+	Logs() []LogDir
+	// Collect writes artifacts into a folder that is there: what only this kind of control plane has. It may take seconds.
+	Collect(ctx context.Context, dir string, progress func(string)) error
 }
 
 // Preflight is the node of a plugin that is on none.
@@ -101,45 +149,13 @@ type Traits struct {
 	Memory Memory
 	// Dir is a folder for files of the plane.
 	Dir string
-	// Namespace has the leases and the harness's own objects, and Suffix ends the names of roles and policies, in a cluster that the
-	// harness did not make; empty: the names of ci/manifests, and a cluster that is the harness's alone.
-	Namespace, Suffix string
 	// Streaming: reporters stream to the aggregator.
 	Streaming bool
 }
 
-// Foreign reports whether the cluster is not the harness's: then no API server encrypts through its plugins, and no object outside of
-// Namespace is touched.
-func (t Traits) Foreign() bool { return t.Namespace != "" }
-
 // manifests are the options by which ci/manifests were installed for an operator.
 func (t Traits) manifests(operator string) manifests.Options {
-	o := manifests.Options{Operator: operatorFlag(operator), Namespace: t.Namespace, Suffix: t.Suffix, Streaming: t.Streaming}
-	if t.Foreign() {
-		o.PodNamespace = t.Namespace
-	}
-	return o
-}
-
-// leases is the namespace of the aggregators' leases.
-func (t Traits) leases() string { return cmp.Or(t.Namespace, manifests.Namespace) }
-
-// canaries is the namespace of the objects that show whether an API server can write.
-func (t Traits) canaries() string { return cmp.Or(t.Namespace, dataNamespace) }
-
-// NodeKeeper is a control plane that has other objects in the place of Node objects.
-type NodeKeeper interface {
-	// NodeSince says since when a node is expected to report; RemoveNodeObject ends that.
-	NodeSince(ctx context.Context, name string) (time.Time, error)
-	RemoveNodeObject(ctx context.Context, name string) error
-}
-
-// RequestLogger is a control plane whose API servers' audit logs cannot be read. It has logs of its own with the same lines.
-type RequestLogger interface {
-	// RequestLogs are files of this machine, by what the history calls the API server.
-	RequestLogs() map[string]string
-	// Sync returns when all files of this machine have what was written until now, where they are copies.
-	Sync(ctx context.Context) error
+	return manifests.Options{Operator: OperatorFlag(operator), Streaming: t.Streaming}
 }
 
 // clockOfLogs is a clock in the time zone of the API servers' logs, which do not name it: this machine's, or that of containers.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -35,12 +34,6 @@ const (
 	dataField     = "value"
 )
 
-func secret(name string, value []byte) *unstructured.Unstructured {
-	u := newObject("v1", "Secret", name, object{"data": object{dataField: base64.StdEncoding.EncodeToString(value)}})
-	u.SetLabels(map[string]string{dataLabel: "true"})
-	return u
-}
-
 func digest(value []byte) string {
 	sum := sha256.Sum256(value)
 	return "sha256:" + hex.EncodeToString(sum[:])
@@ -51,7 +44,7 @@ const dataWriters = 8
 
 // dataset is the objects that are encrypted: it writes, reads, migrates and counts them.
 type dataset struct {
-	e *Environment
+	e *apiServer
 
 	mu      sync.Mutex
 	random  *mathrand.ChaCha8
@@ -60,7 +53,7 @@ type dataset struct {
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
 }
 
-func newDataset(e *Environment) *dataset {
+func newDataset(e *apiServer) *dataset {
 	var seed [32]byte
 	_, _ = rand.Read(seed[:]) // it never fails
 	return &dataset{e: e, random: mathrand.NewChaCha8(seed), written: map[string]history.Data{}}
@@ -107,7 +100,6 @@ func (ds *dataset) writeData(ctx context.Context, count, size int) error {
 	return group.Wait()
 }
 
-// writeNew writes a secret that nobody knows.
 func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	name, value := ds.draw(size)
 	return ds.writeOne(ctx, n, name, value)
@@ -127,9 +119,9 @@ func (ds *dataset) draw(size int) (name string, value []byte) {
 // kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.
 func (ds *dataset) kinds() []Encrypted {
 	if ds.e.pods.underTest() {
-		return []Encrypted{ds.e.objects, encryptedConfigMaps()}
+		return []Encrypted{ds.e.Encrypted, encryptedConfigMaps()}
 	}
-	return []Encrypted{ds.e.objects}
+	return []Encrypted{ds.e.Encrypted}
 }
 
 // of is what an object of a scenario is: one of the kinds, by its name.

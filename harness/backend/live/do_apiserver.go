@@ -30,8 +30,8 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	if err != nil {
 		return err
 	}
-	err = fs.e.operated.eachOperated(func(f *Environment) error {
-		f.pods.delay(operand.Lags(a.Lag, f.Nodes()))
+	err = fs.e.operated.eachOperated(func(f *apiServer) error {
+		f.pods.delay(operand.Lags(a.Lag, f.nodeNames()))
 		return f.data.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	case refused:
 		return nil
 	}
-	return fs.e.operated.eachOperated(func(f *Environment) error {
+	return fs.e.operated.eachOperated(func(f *apiServer) error {
 		f.encrypting.recordType(encryption.Type(a.Type), began)
 		return nil
 	})

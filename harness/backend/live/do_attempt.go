@@ -25,7 +25,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
@@ -68,7 +67,7 @@ func (st *statuses) clientOf(ctx context.Context, as *Node) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.Host, config.UserAgent = as.Server.URL(), "kmsharness-attempt"
+	config.Host, config.UserAgent = as.URL, "kmsharness-attempt"
 	return NewClient(config)
 }
 
@@ -85,15 +84,10 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	switch verb {
 	case "apply-condition":
 		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
-	case "apply-entry", "apply-entries":
-		op, err := core.OperatorByName(st.e.operator.flag)
-		if err != nil {
-			return apiRequest{}, err
-		}
-		if verb == "apply-entry" {
-			return st.applyAs(as, st.entryElsewhere(op, as))
-		}
-		return st.applyAs(as, operand.EntriesOf(op.TypedPath, as, a.Size, time.Now()))
+	case "apply-entry":
+		return st.applyAs(as, st.entryElsewhere(as))
+	case "apply-entries":
+		return st.applyAs(as, operand.EntriesOf(st.e.operator.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":
 		return st.applyAs(as, conditionOf(a, contract.ConditionDegraded))
 	}
@@ -128,7 +122,6 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	return r, err
 }
 
-// conditionOf is a status with one condition.
 func conditionOf(a *scenario.Attempt, conditionType string) object {
 	return object{"conditions": []any{object{"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": a.Text(),
 		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
@@ -136,7 +129,7 @@ func conditionOf(a *scenario.Attempt, conditionType string) object {
 
 // applyAs applies a status to the operator CR under the field manager of a node's reporter.
 func (st *statuses) applyAs(as string, status object) (apiRequest, error) {
-	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status}).Object)
+	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status}).Object)
 	r := st.e.operator.resource
 	return apiRequest{
 		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,
@@ -193,12 +186,12 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 	defer cancel()
 	refused := status.New(codes.Unavailable, "there is no aggregator")
 	for _, address := range as.ReporterPlace.Aggregators {
-		if conn, err := st.e.controlPlane.Traits().Host.Dial(ctx, "tcp", address); err != nil {
+		if conn, err := st.e.controlPlane.Traits.Host.Dial(ctx, "tcp", address); err != nil {
 			continue // a replica that does not run refuses nobody
 		} else if err := conn.Close(); err != nil {
 			return err
 		}
-		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.controlPlane, "tcp")))
+		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.traits.Host, "tcp")))
 		if refused.Code() != codes.FailedPrecondition { // it leads, or did not ask
 			break
 		}
@@ -227,7 +220,7 @@ func openStream(ctx context.Context, address string, config *tls.Config, node st
 
 // streamTLS is the configuration of a client that shows what an attempt says.
 func (st *statuses) streamTLS(a *scenario.Attempt, as *Node) (*tls.Config, error) {
-	authority, err := st.e.controlPlane.RESTConfig(contract.AggregatorIdentity, nil, as.Server.URL())
+	authority, err := st.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, as.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +248,7 @@ func (st *statuses) certificate(a *scenario.Attempt, as string) (tls.Certificate
 	case scenario.CertificateExpired:
 		life = -time.Second
 	}
-	text, _, err := st.e.controlPlane.Certificate(user, groups, life)
+	text, _, err := st.e.controlPlane.Credentials.Certificate(user, groups, life)
 	if err != nil {
 		return tls.Certificate{}, err
 	}

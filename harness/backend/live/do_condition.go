@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -18,7 +17,7 @@ const somebodyElse = "somebody-else"
 
 // statuses writes conditions and reports as somebody else, and makes attempts.
 type statuses struct {
-	e          *Environment
+	e          *apiServer
 	conditions map[string]map[string]object // by manager and type
 }
 
@@ -56,28 +55,24 @@ func (st *statuses) applyConditions(ctx context.Context, manager string, conditi
 
 // entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
-	op, err := core.OperatorByName(st.e.operator.flag)
-	if err != nil {
-		return err
-	}
 	if a.Node != "" {
-		return st.applyStatus(ctx, operand.Elsewhere, st.entryElsewhere(op, a.Node))
+		return st.applyStatus(ctx, operand.Elsewhere, st.entryElsewhere(a.Node))
 	}
-	return st.applyStatus(ctx, operand.Elsewhere, operand.EntriesElsewhere(op.TypedPath, a.Count, time.Now()))
+	return st.applyStatus(ctx, operand.Elsewhere, operand.EntriesElsewhere(st.e.operator.TypedPath, a.Count, time.Now()))
 }
 
-func (st *statuses) entryElsewhere(op core.Operator, node string) object {
+func (st *statuses) entryElsewhere(node string) object {
 	typed := st.e.scenario.Contract == scenario.ContractHealthReports
-	return operand.EntryElsewhere(op.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
+	return operand.EntryElsewhere(st.e.operator.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.
 func (st *statuses) applyStatus(ctx context.Context, manager string, status object) error {
-	c, err := st.e.controlPlane.Nodes().Admin()
+	c, err := st.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	o := newObject("operator.openshift.io/v1", st.e.operator.kind, cluster, object{"status": status})
+	o := newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status})
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
 	if _, err := c.Resource(st.e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
 		return fmt.Errorf("apply the status of %s: %w", manager, err)

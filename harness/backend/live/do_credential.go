@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -30,7 +31,7 @@ func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (st
 		return "", err
 	}
 	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
-	text, err := sut.e.controlPlane.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
+	text, err := sut.e.controlPlane.Credentials.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +58,7 @@ func (sut *systemUnderTest) writeCredential(ctx context.Context, n *Node, life t
 	if n.ReporterPlace.InCluster != nil {
 		return sut.writeToken(ctx, n, life)
 	}
-	text, expires, err := sut.e.controlPlane.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
+	text, expires, err := sut.e.controlPlane.Credentials.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
 	if err != nil {
 		return expires, err
 	}
@@ -85,10 +86,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 	if a.Provider {
 		return sut.e.faults.providerCredential(ctx, a)
 	}
-	nodes, err := sut.e.procs.selectNodes(a.Node, true)
-	if err == nil {
-		err = sut.e.procs.reachable(nodes, "")
-	}
+	nodes, err := sut.e.procs.selectReachable(a.Node, true, "")
 	if err != nil {
 		return err
 	}
@@ -151,4 +149,43 @@ func expired(n *Node, over bool) *history.Refusal {
 		r.RetryAfter = backend.TokenReload
 	}
 	return r
+}
+
+// writesAnnotation counts the writes of a Secret: one with the same content would otherwise be none to the API server.
+const writesAnnotation = "kmsharness.io/writes"
+
+// providerCredential changes the Secret with which plugins log in at their KMS, as an administrator does.
+func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential) error {
+	p := fs.e.pods.logIns
+	p.mu.Lock()
+	switch a.Mode {
+	case scenario.CredentialExpire, scenario.CredentialRevoke, scenario.CredentialRenew:
+		refused := a.Mode != scenario.CredentialRenew
+		plugins := p.all.Refuse(refused)
+		p.mu.Unlock()
+		for _, plugin := range plugins {
+			if err := fs.e.controlPlane.KMS.logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
+				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+			}
+		}
+		return nil
+	case scenario.CredentialChange:
+		p.all.Change()
+	}
+	p.writes++
+	content, writes := p.all.Content(), p.writes
+	p.mu.Unlock()
+	err := fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+		if a.Mode == scenario.CredentialRemove {
+			return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+		}
+		s := credentialObject(content)
+		s.SetAnnotations(map[string]string{writesAnnotation: fmt.Sprint(writes)})
+		_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Apply(ctx, credentialSecret, s, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
+	}
+	return nil
 }

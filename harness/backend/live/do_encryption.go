@@ -17,7 +17,7 @@ import (
 var errSuperseded = errors.New("another switch of the encryption has begun")
 
 // encryptionSwitch changes the encryption of an API server.
-type encryptionSwitch struct{ e *Environment }
+type encryptionSwitch struct{ e *apiServer }
 
 // changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
 // of another takes over: what the other has given out stays readable until everything is written anew.
@@ -95,7 +95,6 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 	return sw.endReporters(ctx)
 }
 
-// endReporters ends those that run.
 func (sw *encryptionSwitch) endReporters(ctx context.Context) error {
 	return sw.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
 }
@@ -178,7 +177,7 @@ func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) e
 	if err != nil {
 		return err
 	}
-	for _, one := range sw.e.all() { // the cluster has one type
+	for _, one := range sw.e.apiServers { // the cluster has one type
 		one.encrypting.recordType(kind, began)
 	}
 	return nil

@@ -2,9 +2,7 @@ package live
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -14,7 +12,7 @@ import (
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
 type faults struct {
-	e        *Environment
+	e        *apiServer
 	refusals []history.Refusal // that are in force
 	stale    bool              // the load balancer's list of API servers
 	wrong    []string          // nodes whose clocks were set, and may be wrong
@@ -74,15 +72,10 @@ func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error 
 	if len(plugins) == 0 {
 		return fmt.Errorf("there is no plugin with keyID %q on node %q", s.KeyID, s.Node)
 	}
-	errs := make([]error, len(plugins))
-	var all sync.WaitGroup
-	for i, g := range plugins {
-		all.Go(func() {
-			if err := do(g); err != nil {
-				errs[i] = fmt.Errorf("plugin %s/%s: %w", g.Node, g.KeyID, err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return parallel(plugins, func(g *Plugin) error {
+		if err := do(g); err != nil {
+			return fmt.Errorf("plugin %s/%s: %w", g.Node, g.KeyID, err)
+		}
+		return nil
+	})
 }

@@ -86,7 +86,7 @@ func connected(ctx context.Context, n *Node, f netfault.Fault) error {
 }
 
 func (fs *faults) setLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	if err := fs.e.controlPlane.SetLink(ctx, l, f); err != nil {
+	if err := fs.e.controlPlane.Network.SetLink(ctx, l, f); err != nil {
 		return err
 	}
 	l.State, l.Delay, l.Direction, l.Rate, l.Loss = stateOf(f.Mode), f.Delay, string(f.Direction), f.Rate, f.Loss
@@ -110,7 +110,7 @@ type StaleLister interface {
 
 // staleList lets the load balancer's list become stale, or ends that.
 func (fs *faults) staleList(stale bool) error {
-	lister, ok := fs.e.controlPlane.(StaleLister)
+	lister, ok := fs.e.controlPlane.Network.(StaleLister)
 	switch {
 	case !stale && !fs.stale:
 		return nil

@@ -13,11 +13,10 @@ import (
 
 // nodeChanges adds, removes and replaces nodes.
 type nodeChanges struct {
-	e    *Environment
+	e    *apiServer
 	turn turn.Turn // one change of nodes or encryption at a time
 }
 
-// changeNodes removes, adds or replaces a node.
 func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error {
 	nc.turn.Lock()
 	defer nc.turn.Unlock()
@@ -44,16 +43,16 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 // of its plugin, then the Node object, the plugins and the API server. A reporter that lingers keeps its plugins and its
 // API server until the end, or until a node of the same name is added.
 func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool) error {
-	n := nc.e.controlPlane.Nodes().Get(name)
-	if n == nil || len(nc.e.Nodes()) < 2 {
-		return fmt.Errorf("remove node %q: there are %v, and one has to be left", name, nc.e.Nodes())
+	n := nc.e.Nodes.Get(name)
+	if n == nil || len(nc.e.nodeNames()) < 2 {
+		return fmt.Errorf("remove node %q: there are %v, and one has to be left", name, nc.e.nodeNames())
 	}
 	if !lingers {
 		if err := n.Reporter().Stop(ctx); err != nil {
 			return fmt.Errorf("stop the reporter of %s: %w", name, err)
 		}
 	}
-	if err := nc.e.controlPlane.Isolate(ctx, n); err != nil {
+	if err := nc.e.controlPlane.Topology.Isolate(ctx, n); err != nil {
 		return err
 	}
 	if err := nc.deleteNodeObject(ctx, n); err != nil {
@@ -62,7 +61,9 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 	nc.e.mu.Lock()
 	nc.e.removed[name] = n
 	nc.e.mu.Unlock()
-	nc.e.pods.leave(name)
+	if nc.e.pods != nil {
+		nc.e.pods.leave(name)
+	}
 	nc.e.recordExpected()
 	if lingers {
 		return nil
@@ -71,9 +72,6 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 }
 
 func (nc *nodeChanges) deleteNodeObject(ctx context.Context, gone *Node) error {
-	if k, ok := nc.e.controlPlane.(NodeKeeper); ok {
-		return k.RemoveNodeObject(ctx, gone.Name)
-	}
 	for _, n := range nc.e.serving() {
 		if n != gone {
 			return n.Admin.remove(ctx, nodeObjects(), "", gone.Name)
@@ -88,7 +86,7 @@ func (nc *nodeChanges) dismantle(ctx context.Context, n *Node) error {
 	if err := nc.e.recorder.drainAudit(ctx, n); err != nil {
 		return err
 	}
-	if err := errors.Join(n.endReporter(ctx), nc.e.controlPlane.RemoveNode(ctx, n)); err != nil {
+	if err := errors.Join(n.endReporter(ctx), nc.e.controlPlane.Topology.RemoveNode(ctx, n)); err != nil {
 		return err
 	}
 	nc.e.mu.Lock()
@@ -101,7 +99,7 @@ func (nc *nodeChanges) dismantle(ctx context.Context, n *Node) error {
 // addNode brings a node up: plugins, API server, the Node object, the reporter last. The name of a removed node can be
 // used again; whatever lingers of it ends first.
 func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
-	if n := nc.e.controlPlane.Nodes().Get(name); n != nil {
+	if n := nc.e.Nodes.Get(name); n != nil {
 		nc.e.mu.Lock()
 		lingers := nc.e.removed[name] != nil
 		nc.e.mu.Unlock()
@@ -112,8 +110,8 @@ func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if len(nc.e.Nodes()) >= nc.e.traits.MaxNodes {
-		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(nc.e.Nodes()), nc.e.traits.MaxNodes)
+	if len(nc.e.nodeNames()) >= nc.e.traits.MaxNodes {
+		return fmt.Errorf("add node %q: there are %d already, at most %d fit", name, len(nc.e.nodeNames()), nc.e.traits.MaxNodes)
 	}
 	add := nc.bringUp
 	if nc.e.pods != nil {
@@ -126,7 +124,7 @@ func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
 }
 
 func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
-	n, err := nc.e.controlPlane.AddNode(ctx, name, nc.e.encrypting.current(), func(ctx context.Context) error { return nc.joined(ctx, name) })
+	n, err := nc.e.controlPlane.Topology.AddNode(ctx, name, nc.e.encrypting.current(), func(ctx context.Context) error { return nc.joined(ctx, name) })
 	if err != nil {
 		return err
 	}
@@ -152,7 +150,7 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, recordConfig func() er
 	if err := recordConfig(); err != nil {
 		return err
 	}
-	if n.since, err = nodeSince(ctx, nc.e.controlPlane, n.Admin, n.Name); err != nil {
+	if n.since, err = n.Admin.nodeSince(ctx, n.Name, nc.e.traits.RealNodes); err != nil {
 		return err
 	}
 	return nc.e.sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress)
@@ -160,11 +158,11 @@ func (nc *nodeChanges) meet(ctx context.Context, n *Node, recordConfig func() er
 
 // joined records that a node is expected to report since its kubelet registered it, long before its reporter can run.
 func (nc *nodeChanges) joined(ctx context.Context, name string) error {
-	c, err := nc.e.controlPlane.Nodes().Admin()
+	c, err := nc.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	since, err := nodeSince(ctx, nc.e.controlPlane, c, name)
+	since, err := c.nodeSince(ctx, name, nc.e.traits.RealNodes)
 	if err != nil {
 		return err
 	}
@@ -179,7 +177,7 @@ func (nc *nodeChanges) joined(ctx context.Context, name string) error {
 func (nc *nodeChanges) recordReady(t *Target) {
 	ready := t.Identity
 	ready.PID, ready.State = t.Status().PID, history.ProcessReady
-	if nc.e.main != nil { // its sink says whose it is
+	if nc.e.Name != "" { // its sink says whose it is
 		nc.e.record(&ready)
 		return
 	}

@@ -3,18 +3,14 @@ package live
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // processes starts, stops, kills, pauses and resumes processes, pods and nodes.
-type processes struct{ e *Environment }
+type processes struct{ e *apiServer }
 
 // processes carries out start … restart on every selected process at the same time.
 func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
@@ -34,33 +30,16 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.setRelease(a.Release)
 	}
-	errs := make([]error, len(targets))
-	var all sync.WaitGroup
-	for i, t := range targets {
-		all.Go(func() {
-			if err := ps.act(ctx, a, t); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
-			}
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return together(targets, func(t Target) error { return ps.act(ctx, a, t) })
 }
 
 // startUnlisted starts plugins whose sockets no API server and no reporter is given.
 func (ps *processes) startUnlisted(ctx context.Context, s scenario.Selector) error {
-	nodes, err := ps.selectNodes(s.Node, false)
-	if err == nil {
-		err = ps.reachable(nodes, "")
-	}
+	nodes, err := ps.selectReachable(s.Node, false, "")
 	if err != nil {
 		return err
 	}
-	var group errgroup.Group
-	for _, n := range nodes {
-		group.Go(func() error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
-	}
-	return group.Wait()
+	return parallel(nodes, func(n *Node) error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
 }
 
 func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) error {
@@ -89,7 +68,7 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 	case scenario.WithKill:
 		end = t.Kill
 	case scenario.WithContainer:
-		return ps.e.controlPlane.RestartContainer(ctx, t, ps.e.changes.recordReady)
+		return ps.e.Processes.RestartContainer(ctx, t, ps.e.changes.recordReady)
 	}
 	if err := end(ctx); err != nil {
 		return err
@@ -102,7 +81,7 @@ const nowhere = "127.0.0.1:0"
 
 // succeed starts another reporter beside one, and ends the older one after a time.
 func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
-	n := ps.e.controlPlane.Nodes().Get(old.Identity.Node)
+	n := ps.e.Nodes.Get(old.Identity.Node)
 	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 	fs.e.changes.turn.Lock()
 	defer fs.e.changes.turn.Unlock()
-	if fs.e.controlPlane.Traits().Memory != nil {
+	if fs.e.controlPlane.Traits.Memory != nil {
 		return fs.refuseInMemory(a)
 	}
 	role := a.Role
@@ -77,15 +77,15 @@ func (fs *faults) refuse(ctx context.Context, a *scenario.Refuse) error {
 
 // permit sets the rules of all roles by the refusals in force, and waits until every API server allows, or refuses, accordingly.
 func (fs *faults) permit(ctx context.Context, refusal history.Refusal, allowed bool) error {
-	c, err := fs.e.controlPlane.Nodes().Admin()
+	c, err := fs.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.flag), fs.refusals); err != nil {
+	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.Name), fs.refusals); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	for _, n := range fs.e.controlPlane.Nodes().List() {
+	for _, n := range fs.e.Nodes.List() {
 		for _, want := range fs.reviews(refusal) {
 			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
 		}
@@ -139,7 +139,7 @@ func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
 func (fs *faults) reviews(refusal history.Refusal) (out []object) {
 	verb := orDefault(refusal.Verb, "patch")
 	if refusal.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
-		out = append(out, fs.review(contract.ReporterIdentity(fs.e.controlPlane.Nodes().List()[0].Name), verb, contract.ReporterGroup))
+		out = append(out, fs.review(contract.ReporterIdentity(fs.e.Nodes.List()[0].Name), verb, contract.ReporterGroup))
 	}
 	if refusal.Role != history.RoleReporter && slices.Contains([]string{"get", "list", "watch", "patch"}, verb) {
 		out = append(out, fs.review(contract.AggregatorIdentity, verb))

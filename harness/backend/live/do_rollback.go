@@ -42,7 +42,7 @@ func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) err
 	for _, n := range nodes {
 		r, err := op.rollbackOf(n, a.To, existing, stored)
 		if refusal := new(operand.Refusal); errors.As(err, &refusal) {
-			op.e.record(operand.Refused(op.e.apiServer, n.Name, err))
+			op.e.record(operand.Refused(op.e.Name, n.Name, err))
 		}
 		if err != nil {
 			return err
@@ -144,19 +144,17 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 		return err
 	}
 	p.askLoaded(ctx, n)
-	p.e.record(operand.Revised(p.e.apiServer, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
+	p.e.record(operand.Revised(p.e.Name, n.Name, r.revision, r.gets.revision, r.gets.Plugins))
 	return p.report(ctx, n, r.gets.KeyIDs())
 }
 
-// rolledBack notes the revision of a node's pod.
-func (p *pods) rolledBack(node string, revision int) {
+func (p *podStates) rolledBack(node string, revision int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.of(node).older = revision
 }
 
-// revisionOf is the revision of a node's pod.
-func (p *pods) revisionOf(node string) int {
+func (p *podStates) revisionOf(node string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(node)
@@ -167,7 +165,7 @@ func (p *pods) revisionOf(node string) int {
 }
 
 // providersOf are those of a revision that a node's API server was given; none of one that it was not.
-func (p *pods) providersOf(node string, revision int) []string {
+func (p *podStates) providersOf(node string, revision int) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.of(node).files {

@@ -36,7 +36,7 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 			ps.recordStopping(Target{n.Server, n.identity()})
 		}
 	}
-	return ps.actOnUnit(ctx, a, ps.e.controlPlane.NodeUnit(role, nodes, ps.e.changes.recordReady), func(unavailable string, states ...string) {
+	return ps.actOnUnit(ctx, a, ps.e.Processes.NodeUnit(role, nodes, ps.e.changes.recordReady), func(unavailable string, states ...string) {
 		for _, n := range nodes {
 			ps.setUnavailable(onNode{role, n.Name}, unavailable)
 			for _, state := range states {

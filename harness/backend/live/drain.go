@@ -24,19 +24,15 @@ func (r *recorder) seen(_, userAgent string) {
 //     so when the marker's line has been read, the line of every request that was answered before it has been, too. An
 //     API server that has ended has written everything that it ever will.
 //   - journals: the lines are written before the answers are sent; reading to the end of the file is enough.
-//   - copies of logs (RequestLogger): they are brought up to date first.
 //   - watches: what a read with a quorum shows must have been delivered.
 func (r *recorder) drain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 	defer cancel()
 	var errs []error
-	if r.controlPlane.Traits().Memory == nil && r.anyServing() {
+	if r.controlPlane.Traits.Memory == nil && r.anyServing() {
 		errs = append(errs, r.watcher.Settle(ctx))
 	}
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		return errors.Join(append(errs, l.Sync(ctx), r.files.Poll())...)
-	}
-	for _, n := range r.controlPlane.Nodes().List() {
+	for _, n := range r.nodes.List() {
 		if err := r.drainAudit(ctx, n); err != nil {
 			errs = append(errs, fmt.Errorf("audit log of %s: %w", n.Name, err))
 		}
@@ -60,14 +56,11 @@ func (r *recorder) attempted(auditID string) bool {
 }
 
 func (r *recorder) anyServing() bool {
-	_, err := r.controlPlane.Nodes().Admin()
+	_, err := r.nodes.Admin()
 	return err == nil
 }
 
 func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		return errors.Join(l.Sync(ctx), r.files.Poll())
-	}
 	switch n.Server.Status().Phase {
 	case Never, Ended:
 		return nil
@@ -85,7 +78,7 @@ func (r *recorder) drainAudit(ctx context.Context, n *Node) error {
 }
 
 func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
-	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.URL)
 	if err != nil {
 		return err
 	}

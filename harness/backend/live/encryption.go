@@ -64,9 +64,6 @@ func (sw *encryptionSwitch) recordConfigured() {
 
 // recordConfiguredOn records it of an API server that has begun with what all were told last.
 func (sw *encryptionSwitch) recordConfiguredOn(node string) {
-	if sw.e.traits.Foreign() { // they were configured with something, but not by this harness
-		return
-	}
 	names := sw.current().Providers.Names()
 	for _, state := range []string{history.EncryptionConfigured, history.EncryptionLoaded} {
 		sw.e.record(&history.Encryption{Node: node, State: state, Providers: names})
@@ -94,8 +91,8 @@ type Encrypted struct {
 	Spec map[string]any
 }
 
-// encryptedSecrets are those of kube-apiserver.
-func encryptedSecrets() Encrypted {
+// EncryptedSecrets are those of kube-apiserver.
+func EncryptedSecrets() Encrypted {
 	return Encrypted{Resource: secretObjects(), Kind: "Secret", Registry: "/registry/secrets/", Field: []string{"data", dataField}}
 }
 
@@ -115,7 +112,6 @@ func (o Encrypted) name() string {
 // objectName is what the history calls an object of a scenario.
 func (o Encrypted) objectName(name string) string { return o.name() + "/" + dataNamespace + "/" + name }
 
-// object of a scenario with a value.
 func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured {
 	u := newObject(o.Resource.GroupVersion().String(), o.Kind, name, nil)
 	if o.Spec != nil {
@@ -126,7 +122,6 @@ func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured 
 	return u
 }
 
-// value of an object.
 func (o Encrypted) value(u *unstructured.Unstructured) ([]byte, error) {
 	text, _, err := unstructured.NestedString(u.Object, o.Field...)
 	if err != nil {
@@ -147,7 +142,7 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 		if err := n.Server.Start(ctx); err != nil { // the steps may have left it away
 			return err
 		}
-		text, err := os.ReadFile(n.Server.EncryptionFile())
+		text, err := os.ReadFile(n.EncryptionFile)
 		if err != nil {
 			return err
 		}
@@ -164,5 +159,5 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return sw.e.data.rewriteAll(ctx, sw.e.objects.Resource, inHaste())
+	return sw.e.data.rewriteAll(ctx, sw.e.Encrypted.Resource, inHaste())
 }

@@ -2,9 +2,8 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,67 +12,54 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/internal/turn"
-	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
-// Environment is one scenario on a plane. Do may be called for several actions at the same time.
+// Environment is one scenario on a control plane. Do may be called for several actions at the same time.
 type Environment struct {
+	*run
+	logDir string   // of this run
+	gate   *gate    // to the history
+	stages *staging // of operators; nil without one
+	logs   *logCopy
+
+	mu       sync.Mutex
+	finished bool
+}
+
+// run is what all API servers of an environment share.
+type run struct {
 	opts         Options
-	controlPlane ControlPlane
-	traits       Traits
+	controlPlane *ControlPlane
+	traits       Traits // of controlPlane
 	scenario     *scenario.Scenario
-	operator     operator
-	logDir       string // of this run
-	sink         record.Sink
-	stages       *staging // of operators; nil without one
-	recorder     *recorder
-	logs         *logCopy
-
-	aggregators []*Target
-
-	apiServer  string         // a further one; empty: kube-apiserver
-	objects    Encrypted      // that it encrypts
-	aggregated []*Environment // of the further API servers
-	main       *Environment   // of a further one: kube-apiserver's
-
-	faults     *faults
-	procs      *processes
-	changes    *nodeChanges
-	data       *dataset
-	encrypting *encryptionSwitch
-	statuses   *statuses
-	sut        *systemUnderTest
-	operated   *operatedParts
-
-	mu          sync.Mutex
-	keyIDs      []string          // of the plugins that report, the write key first
-	encryption  encryption.Type   // in the cluster's APIServer configuration
-	configured  Encryption        // what the API servers were told last
-	left        encryption.List   // providers that objects may lie under
-	switching   func(cause error) // ends the switch that is under way
-	removed     map[string]*Node
-	unavailable map[onNode]string    // whose processes cannot be told anything: why
-	joining     map[string]time.Time // nodes that the cluster knows and this environment not yet: since when
-	coming      map[string]bool      // nodes that the operator counts, and that have no pod yet
-	reloads     map[string]reload    // API servers that have not yet loaded their configuration
-	pods        *pods                // of an operator; nil without one
-	telling     bool                 // files of API servers are being written
-	finished    bool
+	apiServers   []*apiServer // kube-apiserver first
 }
 
-// withParts gives an environment what carries out its actions.
-func (e *Environment) withParts() *Environment {
-	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
-	e.data = newDataset(e)
-	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
-	e.sut, e.operated = &systemUnderTest{e: e}, &operatedParts{e: e}
-	return e
+func (r *run) kube() *apiServer { return r.apiServers[0] }
+
+func (r *run) aggregated() []*apiServer { return r.apiServers[1:] }
+
+// eachAPIServer does something to API servers, one after another.
+func eachAPIServer(apiServers []*apiServer, do func(*apiServer) error) error {
+	var errs []error
+	for _, s := range apiServers {
+		err := do(s)
+		if err != nil && s.Name != "" {
+			err = fmt.Errorf("%s: %w", s.Name, err)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
-// Options of an environment.
+// settle lets an instant pass in virtual time: what is recorded until now comes before what follows.
+func (r *run) settle() {
+	if r.traits.Memory != nil {
+		<-time.After(2 * instant)
+	}
+}
+
 type Options struct {
 	// SystemUnderTest are the commands that take the place of this project's own.
 	SystemUnderTest
@@ -86,68 +72,23 @@ type Options struct {
 
 var _ backend.Environment = (*Environment)(nil)
 
-// RunMetadata implements backend.Environment.
 func (e *Environment) RunMetadata() history.Run {
 	form := e.scenario.Contract
 	if form == "" {
 		form = "conditions"
 	}
+	kube := e.kube()
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
-		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.operated.lifecycle(), APIServers: e.headings(),
+		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
 	}
 }
 
-// ControlPlane is what the environment is on.
-func (e *Environment) ControlPlane() ControlPlane { return e.controlPlane }
+func (e *Environment) ControlPlane() *ControlPlane { return e.controlPlane }
 
-// Nodes implements backend.Environment.
-func (e *Environment) Nodes() []string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return slices.DeleteFunc(e.controlPlane.Nodes().Names(), func(name string) bool { return e.removed[name] != nil || e.coming[name] })
-}
+func (e *Environment) Nodes() []string { return e.kube().nodeNames() }
 
-// nodes are those of Nodes.
-func (e *Environment) nodes() []*Node {
-	var all []*Node
-	for _, name := range e.Nodes() {
-		if n := e.controlPlane.Nodes().Get(name); n != nil {
-			all = append(all, n)
-		}
-	}
-	return all
-}
-
-// serving are the nodes whose API server runs.
-func (e *Environment) serving() []*Node {
-	return slices.DeleteFunc(e.nodes(), func(n *Node) bool { return n.Server.Status().Phase != Running })
-}
-
-// recordExpected says which nodes and plugins should report from now on.
-func (e *Environment) recordExpected() { e.recordExpectedAt(time.Now()) }
-
-func (e *Environment) recordExpectedAt(at time.Time) {
-	since := map[string]time.Time{}
-	for _, n := range e.nodes() {
-		since[n.Name] = n.since
-	}
-	e.mu.Lock()
-	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryption.KMS
-	maps.Copy(since, e.joining)
-	e.mu.Unlock()
-	expected := &history.Expected{KMSActive: active, Nodes: []history.ExpectedNode{}}
-	for _, name := range slices.Sorted(maps.Keys(since)) {
-		expected.Nodes = append(expected.Nodes, history.ExpectedNode{Name: name, Since: since[name], KeyIDs: e.operated.reported(name, keyIDs)})
-	}
-	e.sink.Record(at, "backend", expected)
-}
-
-// record adds an event of this backend, now.
-func (e *Environment) record(payload any) { e.sink.Record(time.Now(), "backend", payload) }
-
-// Do implements backend.Environment.
 func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
@@ -159,42 +100,57 @@ func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	return nil
 }
 
-// settle lets an instant pass in virtual time: what is recorded until now comes before what follows.
-func (e *Environment) settle() {
-	if e.traits.Memory != nil {
-		<-time.After(2 * instant)
-	}
-}
-
 // doAimed carries out an action on the API server that it is aimed at, on all of them if it is about all, or on kube-apiserver.
 func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
 	switch name := scenario.OfAPIServer(a); {
 	case name != "":
 		return e.doOne(ctx, name, a)
-	case scenario.OfCluster(a) && len(e.aggregated) > 0:
+	case scenario.OfCluster(a):
 		return e.doAll(ctx, a)
 	}
-	return e.handlers().Do(ctx, a)
+	return e.kube().handlers().Do(ctx, a)
+}
+
+// doOne carries out an action on an aggregated API server, whose pods need their nodes.
+func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action) error {
+	if _, err := e.kube().procs.selectReachable(scenario.Selected(a).Node, false, unavailableStopped); err != nil {
+		return err
+	}
+	for _, s := range e.aggregated() {
+		if s.Name == name {
+			return s.do(ctx, scenario.ForAPIServer(a, ""))
+		}
+	}
+	return fmt.Errorf("there is no %s in the topology", name)
 }
 
 // doAll carries out an action on every API server at once.
 func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return e.handlers().Do(ctx, a) })
-	for _, f := range e.aggregated {
-		all.Go(func() error {
-			if err := f.Do(ctx, a); err != nil {
-				return fmt.Errorf("%s: %w", f.apiServer, err)
-			}
-			return nil
-		})
+	all.Go(func() error { return e.kube().handlers().Do(ctx, a) })
+	for _, s := range e.aggregated() {
+		all.Go(func() error { return s.do(ctx, a) })
 	}
 	return all.Wait()
 }
 
+// headings of the aggregated API servers. Their reporters are in Deployments, which have no API server of their own node.
+func (e *Environment) headings() []history.AggregatedAPIServer {
+	connectivity := history.ConnectService
+	if e.traits.Streaming {
+		connectivity = history.ConnectStream
+	}
+	var all []history.AggregatedAPIServer
+	for _, s := range e.aggregated() {
+		all = append(all, history.AggregatedAPIServer{
+			Name: s.Name, Operator: s.operator.resource.Resource, ClusterOperator: s.operator.ClusterOperator, Connectivity: connectivity})
+	}
+	return all
+}
+
 // UnsupportedVerbs names what a scenario does that cannot be done to a real control plane, or, inMemory, to none.
 func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
-	h := new(Environment).withParts().handlers()
+	h := new(apiServer).withParts().handlers()
 	if !inMemory {
 		delete(h, scenario.VerbClock)
 		delete(h, scenario.VerbWatches)
@@ -207,7 +163,7 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 	})
 }
 
-func (e *Environment) handlers() backend.Handlers {
+func (e *apiServer) handlers() backend.Handlers {
 	h := backend.Handlers{
 		scenario.VerbInject:     backend.Handle(e.faults.inject),
 		scenario.VerbRelease:    backend.Handle(e.faults.release),
@@ -235,18 +191,6 @@ func (e *Environment) handlers() backend.Handlers {
 
 // NoClocks is why a scenario that sets clocks cannot run where processes are real.
 const NoClocks = "a clock that is set: all processes share the clock of the machine, and the recorders go by it"
-
-// watchContainers records what happens to the containers of a node, where it has any, until the node goes or the run is over.
-func (r *recorder) watchContainers(n *Node) {
-	if n.Containers == nil {
-		return
-	}
-	ctx, cancel := context.WithCancel(r.ctx)
-	r.mu.Lock()
-	r.watches[n.Name] = cancel
-	r.mu.Unlock()
-	r.wg.Go(func() { n.Containers(ctx, r.sink) })
-}
 
 // Bounds of what the harness itself does. Each is far above what was measured; none is a part of a verdict.
 const (

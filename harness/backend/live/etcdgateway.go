@@ -21,7 +21,6 @@ type Range struct {
 	Limit int
 }
 
-// KeyValue is what etcd holds under a key.
 type KeyValue struct {
 	Key   []byte `json:"key"`
 	Value []byte `json:"value"`

@@ -9,19 +9,11 @@ import (
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
-// planeOf has nodes, and nothing else.
-type planeOf struct {
-	ControlPlane
-	nodes Nodes
-}
-
-func (p *planeOf) Nodes() *Nodes { return &p.nodes }
-
 // An aggregator that removes its rollups before the answer to the request came is no false alarm: KMS goes with the request, and comes with
 // its answer.
 func TestExpectedWhileATypeIsWritten(t *testing.T) {
 	log := history.NewLog(nil)
-	e := (&Environment{controlPlane: &planeOf{}, sink: log, encryption: encryption.KMS}).withParts()
+	e := (&apiServer{run: &run{}, APIServer: APIServer{Nodes: &Nodes{}}, sink: log, encryption: encryption.KMS}).withParts()
 	began := time.Now().Add(-time.Minute)
 	for _, kind := range []encryption.Type{encryption.AESCBC, encryption.KMS} {
 		e.encrypting.recordType(kind, began)

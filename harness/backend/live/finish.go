@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // Finish implements backend.Environment. Objects that the scenario wrote are read back a last time; then every recorder
@@ -17,10 +16,10 @@ func (e *Environment) Finish(ctx context.Context) error {
 	}
 	e.finished = true
 	e.mu.Unlock()
-	errs := []error{e.operated.endOperators(ctx), e.lastRead(ctx), e.eachAggregated(func(f *Environment) error { return f.lastRead(ctx) })}
-	errs = append(errs, e.recorder.drain(ctx))
-	e.controlPlane.Listen(nil)
-	errs = append(errs, e.recorder.close(), e.logs.copy())
+	recorder := e.kube().recorder
+	errs := []error{e.kube().operated.endOperators(ctx), eachAPIServer(e.apiServers, func(s *apiServer) error { return s.lastRead(ctx) }), recorder.drain(ctx)}
+	e.controlPlane.Recording.Listen(nil)
+	errs = append(errs, recorder.close(), e.logs.copy())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the history may be incomplete: %w", err)
 	}
@@ -33,19 +32,19 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 	if keep {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
-	if e.pods.underTest() {
+	if e.kube().pods.underTest() {
 		e.controlPlane.MarkDirty(TaintedData)
 		return errors.Join(finished, e.EndSystemUnderTest(ctx), e.opts.Release(ctx, e, false))
 	}
-	for _, one := range e.all() {
+	for _, one := range e.apiServers {
 		if one.procs.reachable(one.nodes(), "") != nil {
 			e.controlPlane.MarkDirty(TaintedPower)
 		}
 	}
-	if e.traits.Outlives && errors.Join(e.encrypting.clear(ctx), e.eachAggregated(func(f *Environment) error { return f.encrypting.clear(ctx) })) != nil {
+	if e.traits.Outlives && eachAPIServer(e.apiServers, func(s *apiServer) error { return s.encrypting.clear(ctx) }) != nil {
 		e.controlPlane.MarkDirty(TaintedData)
 	}
-	if e.traits.Outlives && e.pods != nil && e.operated.clearOperators(ctx) != nil {
+	if e.traits.Outlives && e.kube().pods != nil && e.kube().operated.clearOperators(ctx) != nil {
 		e.controlPlane.MarkDirty(TaintedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)
@@ -57,22 +56,16 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 
 // EndSystemUnderTest stops reporters and aggregators, all at once.
 func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
-	units := e.sut.systemUnderTest()
-	for _, f := range e.aggregated {
-		units = append(units, f.sut.systemUnderTest()...)
+	var units []*Target
+	for _, s := range e.apiServers {
+		units = append(units, s.sut.systemUnderTest()...)
 	}
-	errs := make([]error, len(units))
-	var all sync.WaitGroup
-	for i, u := range units {
-		all.Go(func() { errs[i] = u.Stop(ctx) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return parallel(units, func(u *Target) error { return u.Stop(ctx) })
 }
 
 func (sut *systemUnderTest) systemUnderTest() []*Target {
 	units := append([]*Target(nil), sut.e.aggregators...)
-	for _, n := range sut.e.controlPlane.Nodes().List() {
+	for _, n := range sut.e.Nodes.List() {
 		if r := n.Reporter(); r != nil {
 			units = append(units, r)
 		}

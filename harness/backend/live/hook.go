@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -40,16 +39,10 @@ func (fs *faults) runHook(ctx context.Context, flag, text string, plugins []*Plu
 	if err != nil {
 		return fmt.Errorf("%s: %w", flag, err)
 	}
-	errs := make([]error, len(commands))
-	var all sync.WaitGroup
-	for i, words := range commands {
-		all.Go(func() {
-			output, err := command.RunHook(ctx, flag, words, hookTimeout)
-			errs[i] = errors.Join(err, fs.logHook(flag, words, output))
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+	return parallel(commands, func(words []string) error {
+		output, err := command.RunHook(ctx, flag, words, hookTimeout)
+		return errors.Join(err, fs.logHook(flag, words, output))
+	})
 }
 
 // underTest are the plugins on a node, or on all, that meet a condition.
@@ -67,7 +60,6 @@ func (fs *faults) underTest(node string, meets func(*Plugin) bool) (plugins []*P
 	return plugins
 }
 
-// hookCommands are the different commands of a hook.
 func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*Plugin) (commands [][]string, err error) {
 	for _, g := range plugins {
 		program, args := t.Fill(g.instance)

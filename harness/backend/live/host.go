@@ -26,9 +26,9 @@ type Machine interface {
 }
 
 // dialer connects the harness's gRPC clients, by addresses without a scheme.
-func dialer(p interface{ Traits() Traits }, network string) grpc.DialOption {
+func dialer(h host.Host, network string) grpc.DialOption {
 	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-		return p.Traits().Host.Dial(ctx, network, address)
+		return h.Dial(ctx, network, address)
 	})
 }
 
@@ -45,7 +45,6 @@ func (l *Listener) Listen(f func(at time.Time, payload any)) {
 	l.to = f
 }
 
-// Record passes a change on.
 func (l *Listener) Record(at time.Time, p history.Process) {
 	l.mu.Lock()
 	to := l.to
@@ -66,6 +65,8 @@ type Host struct {
 	names  map[string]history.Process
 	firsts map[string]*sync.Mutex // by folder: see Fronted
 }
+
+var _ Machine = (*Host)(nil)
 
 // NewHost runs processes that end with the harness; runDir marks them.
 func NewHost(programs *Programs, runDir string) *Host {
@@ -88,27 +89,25 @@ func (h *Host) Unit(identity history.Process, ready process.Probe, spec func(con
 	return &child{Unit: process.NewUnit(name, h.Supervisor), ready: ready, spec: spec}
 }
 
-// Find implements Machine.
 func (h *Host) Find(ctx context.Context, program string) (string, error) {
 	return h.Programs.Find(ctx, program)
 }
 
-// Host implements Machine.
 func (h *Host) Host() host.Host { return host.Host{} }
 
-// PluginArgs implements Machine.
 func (h *Host) PluginArgs() []string { return h.Programs.PluginArgs }
 
-// Place is this machine for a program that uses a server and keeps its files in a folder.
-func (h *Host) Place(server, dir string) Place {
-	return Place{Server: server, Dir: dir, SeenDir: dir, MetricsAddress: "127.0.0.1:0", Unit: func(identity history.Process, command func(context.Context) (Command, error)) Unit {
-		return h.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
+// PlaceOn is a machine for a program that uses a server and keeps its files in a folder, with what it has in its environment and what it sees at another
+// place.
+func PlaceOn(m Machine, server, dir string, env []string, mounts []process.Mount) Place {
+	return Place{Server: server, Dir: dir, SeenDir: dir, MetricsAddress: nowhere, Unit: func(identity history.Process, command func(context.Context) (Command, error)) Unit {
+		return m.Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
 			c, err := command(ctx)
 			if err != nil {
 				return process.Spec{}, err
 			}
-			path, err := h.Programs.Find(ctx, c.Program)
-			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile}, err
+			path, err := m.Find(ctx, c.Program)
+			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
 		})
 	}}
 }

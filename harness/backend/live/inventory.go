@@ -41,7 +41,7 @@ func (ds *dataset) under(ctx context.Context) ([]history.Under, error) {
 func (ds *dataset) countAll(ctx context.Context, counted map[under]*history.Under, registry string) error {
 	end := prefixEnd(registry)
 	for r := (Range{From: registry, End: end, Limit: inventoryPage}); r.From != ""; {
-		found, more, err := ds.e.controlPlane.RangeEtcd(ctx, r)
+		found, more, err := ds.e.controlPlane.Storage.RangeEtcd(ctx, r)
 		switch {
 		case err != nil && ctx.Err() == nil && r.Limit > 1:
 			r.Limit /= 2

@@ -39,7 +39,7 @@ func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
 	case history.ClockRestore:
 		by = 0
 	}
-	memory := fs.e.controlPlane.Traits().Memory
+	memory := fs.e.controlPlane.Traits.Memory
 	if a.Role == history.RoleAggregator {
 		memory.SetClock(a.Role, "", by)
 		fs.e.record(&history.Clock{Role: a.Role, Ahead: by})
@@ -81,7 +81,7 @@ func (fs *faults) watches(_ context.Context, a *scenario.Watches) error {
 	if err != nil {
 		return err
 	}
-	memory := fs.e.controlPlane.Traits().Memory
+	memory := fs.e.controlPlane.Traits.Memory
 	switch a.Mode {
 	case history.WatchesExpired, history.WatchesClosed:
 		memory.EndWatches(node, a.Mode == history.WatchesExpired)
@@ -99,7 +99,7 @@ func (fs *faults) refuseInMemory(a *scenario.Refuse) error {
 	if err != nil {
 		return err
 	}
-	memory := fs.e.controlPlane.Traits().Memory
+	memory := fs.e.controlPlane.Traits.Memory
 	if a.Mode == history.RefuseRestore {
 		memory.Permit(a.Role, node)
 		return nil

@@ -51,14 +51,13 @@ type place struct {
 func (ds *dataset) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := ds.rewriteAll(ctx, ds.e.objects.Resource, inHaste()); err != nil {
+	if err := ds.rewriteAll(ctx, ds.e.Encrypted.Resource, inHaste()); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
 	ds.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.encrypting.current().Providers.Names()})
 	return nil
 }
 
-// rewriteAll writes every object of a resource anew.
 func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource, at pace) error {
 	all, err := ds.listAll(ctx, resource)
 	if err != nil {
@@ -67,7 +66,7 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(at.writers)
 	for i, p := range all {
-		if skip := ds.e.opts.Skip; skip != nil && skip(ds.e.apiServer, p.name) {
+		if skip := ds.e.opts.Skip; skip != nil && skip(ds.e.Name, p.name) {
 			continue
 		}
 		if at.limit != nil {

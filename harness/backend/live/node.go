@@ -17,13 +17,6 @@ import (
 // Server is the API server of a node.
 type Server interface {
 	Unit
-	// URL reaches it past load balancers and faults.
-	URL() string
-	// AuditLog and LogFile are files of this machine.
-	AuditLog() string
-	LogFile() string
-	// EncryptionFile is its EncryptionConfiguration, a file of this machine.
-	EncryptionFile() string
 	// Ready returns when /readyz answers, its plugins included.
 	Ready(ctx context.Context) error
 	// SetEncryption writes its encryption configuration and gives the hash by which it names it: sha256:HEX.
@@ -32,11 +25,20 @@ type Server interface {
 	RollOut(file []byte) (hash string, err error)
 }
 
+// ServerInfo is where an API server is found.
+type ServerInfo struct {
+	// URL reaches it past load balancers and faults.
+	URL string
+	// AuditLog, LogFile and EncryptionFile, its EncryptionConfiguration, are files of this machine. An aggregated API server has no audit log.
+	AuditLog, LogFile, EncryptionFile string
+}
+
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
 type Node struct {
 	Name   string
 	Server Server
-	Admin  *Client // straight to its kube-apiserver
+	ServerInfo
+	Admin *Client // straight to its kube-apiserver
 	// APIServer is the further one that Server is; empty: kube-apiserver.
 	APIServer string
 	// Direct is a client straight to a further API server; nil: Admin is.
@@ -63,12 +65,10 @@ func (n *Node) direct() *Client {
 	return n.Admin
 }
 
-// identity of Server.
 func (n *Node) identity() history.Process {
 	return history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}
 }
 
-// AddPlugin makes g the plugin of its keyID.
 func (n *Node) AddPlugin(g *Plugin) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -78,21 +78,18 @@ func (n *Node) AddPlugin(g *Plugin) {
 	n.plugins[g.KeyID] = g
 }
 
-// RemovePlugin forgets the plugin of a keyID.
 func (n *Node) RemovePlugin(keyID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.plugins, keyID)
 }
 
-// Plugins are the node's, by keyID.
 func (n *Node) Plugins() []*Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.SortedFunc(maps.Values(n.plugins), func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
 }
 
-// Plugin is that of a keyID, or nil.
 func (n *Node) Plugin(keyID string) *Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,21 +119,18 @@ func (n *Nodes) Add(added *Node) {
 	n.all[added.Name] = added
 }
 
-// Remove forgets a node.
 func (n *Nodes) Remove(name string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.all, name)
 }
 
-// Get is the node of a name, or nil.
 func (n *Nodes) Get(name string) *Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.all[name]
 }
 
-// Names are sorted.
 func (n *Nodes) Names() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -20,6 +20,8 @@ type nodeUnit struct {
 	ready  func(*Target)
 }
 
+var _ Unit = (*nodeUnit)(nil)
+
 // parts of a node in the order in which they start: plugins, API server, reporter. The write key's plugin has no special place:
 // an API server needs them all.
 // A node has the parts of further API servers as well, after those of the one that they depend on.
@@ -65,16 +67,22 @@ func (w *nodeUnit) each(ctx context.Context, do func(context.Context, *Node) err
 
 // together does something to all of the targets at the same time.
 func together(targets []Target, do func(Target) error) error {
-	errs := make([]error, len(targets))
-	var all sync.WaitGroup
-	for i, t := range targets {
-		all.Go(func() {
-			if err := do(t); err != nil {
-				errs[i] = fmt.Errorf("%s: %w", NameOf(t.Identity), err)
-			}
-		})
+	return parallel(targets, func(t Target) error {
+		if err := do(t); err != nil {
+			return fmt.Errorf("%s: %w", NameOf(t.Identity), err)
+		}
+		return nil
+	})
+}
+
+// parallel does something with all at the same time. One that fails does not keep it from the others.
+func parallel[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var doing sync.WaitGroup
+	for i, one := range all {
+		doing.Go(func() { errs[i] = do(one) })
 	}
-	all.Wait()
+	doing.Wait()
 	return errors.Join(errs...)
 }
 
@@ -111,7 +119,6 @@ func sidecar(t Target) int {
 	return 1
 }
 
-// Start implements Unit.
 func (w *nodeUnit) Start(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		for _, t := range w.memory.ran(w.role, n.Name) {
@@ -131,7 +138,6 @@ func startIn(ctx context.Context, t Target) error {
 	return t.Start(ctx)
 }
 
-// Pause implements Unit.
 func (w *nodeUnit) Pause(ctx context.Context) error {
 	return w.still(ctx, func(t Target) error { return t.Pause(ctx) })
 }
@@ -155,7 +161,6 @@ func (w *nodeUnit) still(ctx context.Context, do func(Target) error) error {
 	})
 }
 
-// Resume implements Unit.
 func (w *nodeUnit) Resume(ctx context.Context) error {
 	return w.each(ctx, func(ctx context.Context, n *Node) error {
 		return together(w.memory.resume(n.Name), func(t Target) error { return t.Resume(ctx) })

@@ -159,7 +159,7 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 
 // What is on a node without power cannot be told anything; what is done with its pod does not matter then.
 func TestReachable(t *testing.T) {
-	e := (&Environment{unavailable: map[onNode]string{}}).withParts()
+	e := (&apiServer{unavailable: map[onNode]string{}}).withParts()
 	nodes := []*Node{{Name: "cp-1"}, {Name: "cp-2"}}
 	e.procs.setUnavailable(onNode{history.RolePod, "cp-2"}, unavailableStopped)
 	e.procs.setUnavailable(onNode{history.RoleNode, "cp-2"}, unavailableKilled)

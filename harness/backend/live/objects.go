@@ -5,15 +5,18 @@ import (
 	"fmt"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
 func newObject(apiVersion, kind, name string, more object) *unstructured.Unstructured {
@@ -22,6 +25,39 @@ func newObject(apiVersion, kind, name string, more object) *unstructured.Unstruc
 		u.Object[k] = v
 	}
 	return u
+}
+
+// Resources, as the dynamic client knows them.
+func nodeObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("nodes")
+}
+func secretObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("secrets")
+}
+func configMapObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("configmaps")
+}
+func namespaceObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("namespaces")
+}
+func accountObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+}
+func podObjects() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithResource("pods") }
+func eventObjects() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("events")
+}
+func leaseObjects() schema.GroupVersionResource {
+	return coordinationv1.SchemeGroupVersion.WithResource("leases")
+}
+func clusterOperators() schema.GroupVersionResource {
+	return configv1.GroupVersion.WithResource("clusteroperators")
+}
+func apiServerConfigs() schema.GroupVersionResource {
+	return configv1.GroupVersion.WithResource("apiservers")
+}
+func healthObjects() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
 }
 
 // controlPlaneNode is the Node object of a control-plane node. Nobody runs a kubelet for it.
@@ -69,16 +105,8 @@ func (c *Client) configureEncryption(ctx context.Context, kind string) error {
 	return nil
 }
 
-// nodeSince says since when a node is expected to report. Where nobody else makes its object, it makes one.
-func nodeSince(ctx context.Context, p ControlPlane, c *Client, name string) (time.Time, error) {
-	if k, ok := p.(NodeKeeper); ok {
-		return k.NodeSince(ctx, name)
-	}
-	return c.nodeObject(ctx, name, p.Traits().RealNodes)
-}
-
-// nodeObject creates the Node object, unless a kubelet has done so, and says since when it exists, in whole seconds.
-func (c *Client) nodeObject(ctx context.Context, name string, real bool) (time.Time, error) {
+// nodeSince says since when a node is expected to report: since its Node object exists, in whole seconds. It creates the object unless a kubelet has.
+func (c *Client) nodeSince(ctx context.Context, name string, real bool) (time.Time, error) {
 	if real {
 		n, err := c.Resource(nodeObjects()).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {

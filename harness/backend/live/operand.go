@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +40,7 @@ const (
 // included, so the control plane serves no other scenario.
 func (p *pods) underTest() bool { return p != nil && !p.own }
 
-func (p *pods) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
+func (p *operatorProgram) logFile() string { return filepath.Join(p.e.logDir, "operator.log") }
 
 // surround makes the operator a program, and begins what is around it.
 func (p *pods) surround(ctx context.Context) error {
@@ -53,7 +53,7 @@ func (p *pods) surround(ctx context.Context) error {
 		err = operand.Prepare(ctx, options)
 	}
 	if err == nil {
-		err = p.program()
+		err = p.prepare()
 	}
 	if err != nil {
 		return errors.Join(err, log.Close())
@@ -71,11 +71,11 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	fail := func(err error) (operand.Options, error) {
 		return operand.Options{}, fmt.Errorf("cluster around the operator: %w", err)
 	}
-	apiServer, err := lifecycle.APIServerOf(p.e.operator.flag)
+	apiServer, err := lifecycle.APIServerOf(p.e.operator.Name)
 	if err != nil {
 		return fail(err)
 	}
-	rest, err := p.e.controlPlane.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer())
+	rest, err := p.e.controlPlane.Credentials.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer)
 	if err != nil {
 		return fail(err)
 	}
@@ -89,18 +89,20 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 		return fail(err)
 	}
 	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
-		Observed: p.observed, Log: log}, nil
+		Observed: p.decisions.observed, Log: log}, nil
 }
 
-// OperatorPlacer is a control plane with a place of its own for an operator, which else runs where the first aggregator does.
-type OperatorPlacer interface{ OperatorPlace() Place }
+// operatorProgram is the operator as a process.
+type operatorProgram struct {
+	e         *apiServer
+	operator  Target
+	own       bool        // it is this project's
+	beforeKMS atomic.Bool // it is started of a release from before KMS
+}
 
-// program makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
-func (p *pods) program() error {
-	at := p.e.controlPlane.AggregatorPlace(1)
-	if placer, ok := p.e.controlPlane.(OperatorPlacer); ok {
-		at = placer.OperatorPlace()
-	}
+// prepare makes the operator a process. It has the rights of an administrator, and reaches the API as an aggregator does.
+func (p *operatorProgram) prepare() error {
+	at := p.e.Places.OperatorPlace()
 	if at.LogFile != "" {
 		if err := p.e.operated.searchLog(at.LogFile); err != nil {
 			return err
@@ -112,15 +114,15 @@ func (p *pods) program() error {
 	}
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
-		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.older())
+		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		return p.e.sut.command(orDefault(p.e.opts.OperatorCommand, DefaultOperator), values, "operator")
 	})
 	return nil
 }
 
 // encrypt is the value of {encrypt}: the resources that the harness looks at.
-func (p *pods) encrypt() string {
-	r := p.e.objects.Resource
+func (p *operatorProgram) encrypt() string {
+	r := p.e.Encrypted.Resource
 	switch {
 	case r.Group != "":
 		return r.Resource + "." + r.Version + "." + r.Group
@@ -130,29 +132,32 @@ func (p *pods) encrypt() string {
 	return "configmaps," + r.Resource
 }
 
-// older reports whether the operator is started of a release from before KMS.
-func (p *pods) older() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.release == scenario.ReleaseOlder
+// setRelease is of which it is started from now on; empty: as before.
+func (p *operatorProgram) setRelease(name string) {
+	if name != "" {
+		p.beforeKMS.Store(name == scenario.ReleaseOlder)
+	}
 }
 
-// setRelease is of which it is started from now on; empty: as before.
-func (p *pods) setRelease(name string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.release = cmp.Or(name, p.release)
+// decisions are what an operator's objects and its condition say.
+type decisions struct {
+	e    *apiServer
+	load *switchLoad
+
+	mu    sync.Mutex
+	last  *history.Decision
+	stage history.Condition // reason and message of what this project's operator is at
 }
 
 // observed leaves what an operator's objects say in the history if it is news, and keeps the load in step. The stage of this project's operator is the one that
 // its condition names.
-func (p *pods) observed(d *history.Decision) {
+func (p *decisions) observed(d *history.Decision) {
 	p.mu.Lock()
-	if p.own {
+	if p.e.pods.own {
 		d.Stage, d.Detail = p.stage.Reason, p.stage.Message
 	}
-	news := p.decided == nil || !reflect.DeepEqual(*p.decided, *d)
-	p.decided = d
+	news := p.last == nil || !reflect.DeepEqual(*p.last, *d)
+	p.last = d
 	p.mu.Unlock()
 	if news {
 		p.e.record(d)
@@ -173,7 +178,6 @@ func (s *staging) add(p *pods) {
 	s.of[p.e.operator.resource.GroupResource().String()] = p
 }
 
-// Record implements record.Sink.
 func (s *staging) Record(at time.Time, source string, payload any) {
 	s.Sink.Record(at, source, payload)
 	o, is := payload.(*history.Object)
@@ -184,12 +188,12 @@ func (s *staging) Record(at time.Time, source string, payload any) {
 	p := s.of[o.Resource]
 	s.mu.Unlock()
 	if p != nil && p.own {
-		p.stageOf(o)
+		p.decisions.stageOf(o)
 	}
 }
 
 // stageOf notes the stage that an operator's CR names.
-func (p *pods) stageOf(o *history.Object) {
+func (p *decisions) stageOf(o *history.Object) {
 	var stage history.Condition
 	for _, c := range o.Conditions {
 		if c.Type == core.ConditionProgressing && c.Status == string(metav1.ConditionTrue) {
@@ -197,7 +201,7 @@ func (p *pods) stageOf(o *history.Object) {
 		}
 	}
 	p.mu.Lock()
-	before, changed := p.decided, p.stage != stage
+	before, changed := p.last, p.stage != stage
 	p.stage = stage
 	p.mu.Unlock()
 	if changed && before != nil {
@@ -206,14 +210,13 @@ func (p *pods) stageOf(o *history.Object) {
 	}
 }
 
-// Migrates implements operand.Pods.
 func (p *pods) Migrates(resource schema.GroupVersionResource) bool {
-	for _, e := range p.e.all() {
-		if e != p.e && e.objects.Resource == resource {
+	for _, e := range p.e.apiServers {
+		if e != p.e && e.Encrypted.Resource == resource {
 			return false
 		}
 	}
-	return p.e.main == nil || p.e.objects.Resource == resource
+	return p.e.Name == "" || p.e.Encrypted.Resource == resource
 }
 
 // Migrate implements operand.Pods. That of an operator under test takes as long as in OpenShift.
@@ -227,7 +230,6 @@ func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource
 	return p.e.data.rewriteAll(ctx, resource, at)
 }
 
-// Migrated implements operand.Pods.
 func (p *pods) Migrated(ctx context.Context) error {
 	all, err := p.e.data.under(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
@@ -25,17 +25,17 @@ import (
 )
 
 // operatedParts is what an operator changes about an API server.
-type operatedParts struct{ e *Environment }
+type operatedParts struct{ e *apiServer }
 
 // revised is the API server as the operator's secrets and ConfigMaps name it.
 func (op *operatedParts) revised() revision.Component { return revision.Component(op.e.component()) }
 
 // eachOperated does something to the environment of each operator, one after another.
-func (op *operatedParts) eachOperated(do func(*Environment) error) error {
+func (op *operatedParts) eachOperated(do func(*apiServer) error) error {
 	if op.e.pods == nil {
 		return nil
 	}
-	return errors.Join(do(op.e), op.e.eachAggregated(do))
+	return eachAPIServer(op.e.apiServers, do)
 }
 
 // prepareOperators makes what operators find in a cluster, and says that nothing is encrypted.
@@ -47,13 +47,13 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
-	return op.eachOperated(func(f *Environment) error { return f.operated.prepareOperator(ctx) })
+	return op.eachOperated(func(f *apiServer) error { return f.operated.prepareOperator(ctx) })
 }
 
 // prepareOperator does what each has of its own.
 func (op *operatedParts) prepareOperator(ctx context.Context) error {
 	p := op.e.pods
-	p.operator.Identity = history.Process{Role: history.RoleOperator, APIServer: op.e.apiServer}
+	p.operator.Identity = history.Process{Role: history.RoleOperator, APIServer: op.e.Name}
 	p.mu.Lock()
 	for _, n := range op.e.nodes() {
 		p.of(n.Name)
@@ -88,27 +88,28 @@ func (op *operatedParts) operators() ([]Target, error) {
 
 // stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
 func (nc *nodeChanges) stay() (end func()) {
-	if nc.e.main == nil {
+	kube := nc.e.kube().changes
+	if nc == kube {
 		nc.turn.Lock()
 		return nc.turn.Unlock
 	}
-	nc.e.main.changes.turn.Lock()
+	kube.turn.Lock()
 	nc.turn.Lock()
-	return func() { nc.turn.Unlock(); nc.e.main.changes.turn.Unlock() }
+	return func() { nc.turn.Unlock(); kube.turn.Unlock() }
 }
 
 // present is an error if nothing can be done on a node.
 func (op *operatedParts) present(n *Node) error {
 	err := op.e.procs.reachable([]*Node{n}, "")
-	if op.e.main != nil {
-		err = errors.Join(op.e.main.procs.reachable([]*Node{n}, unavailableStopped), err)
+	if op.e.Name != "" {
+		err = errors.Join(op.e.kube().procs.reachable([]*Node{n}, unavailableStopped), err)
 	}
 	return err
 }
 
 // endOperators ends them and all that goes on beside them.
 func (op *operatedParts) endOperators(ctx context.Context) error {
-	return op.eachOperated(func(f *Environment) error {
+	return op.eachOperated(func(f *apiServer) error {
 		var err error
 		if f.pods.operator.Unit != nil { // it was prepared
 			err = f.pods.operator.Stop(ctx)
@@ -121,60 +122,26 @@ func (op *operatedParts) endOperators(ctx context.Context) error {
 
 // operator is where one operator's health goes.
 type operator struct {
-	flag            string // on the command lines of reporter and aggregator
-	kind            string
-	resource        schema.GroupVersionResource
-	clusterOperator string
+	core.Operator
+	resource schema.GroupVersionResource
 }
 
-const cluster = "cluster" // name of every operator CR and of the APIServer configuration
+const cluster = core.OperatorObject // the APIServer configuration has the same name
 
 func operatorNamed(name string) (operator, error) {
-	a, err := lifecycle.APIServerOf(operatorFlag(name))
-	return operator{operatorFlag(name), a.Kind, a.Resource, a.ClusterOperator}, err
+	op, err := core.OperatorByName(OperatorFlag(name))
+	return operator{op, schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: op.Resource}}, err
 }
 
-// operatorFlag is the name of the operator on the command lines of reporter and aggregator.
-func operatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
+// OperatorFlag is the name of an operator on the command lines of reporter and aggregator; empty is the default one.
+func OperatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
 
 func (o operator) targets() []watch.Target {
-	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.clusterOperator}}
+	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.ClusterOperator}}
 }
 
 func (o operator) streamedTargets() []watch.Target {
-	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.flag})
-}
-
-func healthObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
-}
-
-func clusterOperators() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "clusteroperators"}
-}
-
-func apiServerConfigs() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
-}
-
-func nodeObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "nodes"}
-}
-
-func secretObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-}
-
-func podObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-}
-
-func eventObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "events"}
-}
-
-func leaseObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.Name})
 }
 
 // clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as
@@ -182,7 +149,7 @@ func leaseObjects() schema.GroupVersionResource {
 func (op *operatedParts) clearOperators(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	err := op.eachOperated(func(f *Environment) error {
+	err := op.eachOperated(func(f *apiServer) error {
 		return f.encrypting.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
 	})
 	if err != nil {
@@ -194,12 +161,12 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
-	for _, f := range aggregatedOf(op.e.controlPlane) {
-		if err := PurgeAggregated(ctx, f); err != nil {
+	for _, f := range op.e.aggregated() {
+		if err := f.purge(ctx); err != nil {
 			return err
 		}
 	}
-	err = op.eachOperated(func(f *Environment) error {
+	err = op.eachOperated(func(f *apiServer) error {
 		return f.encrypting.eachNode(func(n *Node) error {
 			var err error
 			if r := n.Reporter(); r != nil { // a node that has just come may have none yet
@@ -208,11 +175,10 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 			return errors.Join(err, n.DropPlugins(ctx, nil))
 		})
 	})
-	op.e.controlPlane.KMS().Forget()
+	op.e.controlPlane.KMS.Forget()
 	return err
 }
 
-// removeOperated deletes keys, revisions and credentials.
 func (c *Client) removeOperated(ctx context.Context) error {
 	errs := []error{c.removeIn(ctx, secretObjects(), revision.Namespace, ""), c.removeIn(ctx, configMapObjects(), revision.Namespace, "")}
 	for _, of := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftAPIServer, revision.OAuthAPIServer} {
@@ -255,7 +221,7 @@ const (
 
 // switchLoad writes objects while an operator switches.
 type switchLoad struct {
-	e    *Environment
+	e    *apiServer
 	ctx  context.Context // of everything around the operator
 	work *sync.WaitGroup
 

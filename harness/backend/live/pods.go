@@ -14,30 +14,29 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// pods are the API servers' pods of an environment as an operator handles them: what each is configured with, and what came of it.
-// They outlive the operator, which may be killed at any time. They never take the environment's lock while they hold their own.
+// pods are the API servers' pods of an environment as an operator handles them. They outlive the operator, which may be killed at any time. They never
+// take the environment's lock while they hold their own.
 type pods struct {
-	e        *Environment
-	operator Target
-	cluster  *operand.Cluster // around the operator
-	roller   Roller           // nil: what is in a pod changes while the pod stays
-	own      bool             // the operator is this project's
-	ctx      context.Context  // of what goes on beside the operator
-	cancel   context.CancelFunc
-	work     sync.WaitGroup
+	podStates
+	operatorProgram
+	trials
+	decisions decisions
 
-	mu      sync.Mutex
-	all     map[string]*pod // by node
-	tries   int
-	decided *history.Decision
-	stage   history.Condition        // reason and message of what this project's operator is at
-	lags    map[string]time.Duration // of what is rolled out, by node
-	release string                   // of which the operator is started; empty: the newer
+	e       *apiServer
+	cluster *operand.Cluster // around the operator
+	roller  Roller           // nil: what is in a pod changes while the pod stays
+	ctx     context.Context  // of what goes on beside the operator
+	cancel  context.CancelFunc
+	work    sync.WaitGroup
+	logIns  *pluginLogIns
+	load    *switchLoad
+}
 
-	logIns operand.LogIns // of the plugins
-	writes int            // of their credential
-
-	load *switchLoad
+// podStates are what each pod is configured with, and what came of it.
+type podStates struct {
+	mu   sync.Mutex
+	all  map[string]*pod          // by node
+	lags map[string]time.Duration // of what is rolled out, by node
 }
 
 // pod is one of them. The zero value is an API server with clear text and nothing beside it.
@@ -70,16 +69,17 @@ type rollingOut struct {
 	since    time.Time
 }
 
-func newPods(e *Environment) *pods {
-	p := &pods{e: e, all: map[string]*pod{}, own: e.opts.OperatorCommand == ""}
-	p.roller, _ = e.controlPlane.(Roller)
+func newPods(e *apiServer) *pods {
+	p := &pods{e: e, podStates: podStates{all: map[string]*pod{}}, operatorProgram: operatorProgram{e: e, own: e.opts.OperatorCommand == ""}, roller: e.Roller, logIns: &pluginLogIns{e: e}}
+	p.trials = trials{e: e, logIns: p.logIns}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}
+	p.decisions = decisions{e: e, load: p.load}
 	return p
 }
 
 // of is the pod of a node; p.mu is held.
-func (p *pods) of(node string) *pod {
+func (p *podStates) of(node string) *pod {
 	if p.all[node] == nil {
 		clear := rolledOut{providers: []string{encryption.Clear().Name()}}
 		p.all[node] = &pod{plugins: map[uint64]config.Plugin{}, waiting: map[uint64]string{}, files: map[string]rolledOut{}, inForce: clear}
@@ -88,7 +88,7 @@ func (p *pods) of(node string) *pod {
 }
 
 // sockets are the names of the sockets that a node's reporter was given, in order.
-func (p *pods) sockets(node string) []string {
+func (p *podStates) sockets(node string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []string
@@ -101,7 +101,7 @@ func (p *pods) sockets(node string) []string {
 }
 
 // writer is the provider that every API server encrypts with; empty while they do not all have the same configuration.
-func (p *pods) writer() string {
+func (p *podStates) writer() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	writer := encryption.Clear().Name()
@@ -116,7 +116,7 @@ func (p *pods) writer() string {
 }
 
 // newest is the newest configuration that any API server was given.
-func (p *pods) newest() rolledOut {
+func (p *podStates) newest() rolledOut {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var newest rolledOut

@@ -27,7 +27,7 @@ func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encr
 	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.File, Revision: b.pod}
 	for _, g := range b.Plugins {
 		called := revision.SocketName(g.KeyID)
-		if err := p.introduce(ctx, node, called, g.Config); err != nil {
+		if err := p.logIns.introduce(ctx, node, called, g.Config); err != nil {
 			return Encryption{}, err
 		}
 		configured.Sockets = append(configured.Sockets, called)
@@ -62,7 +62,6 @@ func (op *operatedParts) beginningOf(seen lifecycle.Seen, back int) (b beginning
 	return b, err
 }
 
-// seen are an operator's keys and revisions.
 func (c *Client) seen(ctx context.Context, of revision.Component) (lifecycle.Seen, error) {
 	s := lifecycle.NewSeen()
 	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(lifecycle.ReadSecret(one)) })

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
@@ -21,9 +22,9 @@ var _ operand.Pods = (*pods)(nil)
 // on does something on a node, which does not come or go meanwhile.
 func (p *pods) on(name string, do func(*Node) error) error {
 	defer p.e.changes.stay()()
-	n := p.e.controlPlane.Nodes().Get(name)
+	n := p.e.Nodes.Get(name)
 	if n == nil {
-		return fmt.Errorf("there is no node %q: there are %v", name, p.e.Nodes())
+		return fmt.Errorf("there is no node %q: there are %v", name, p.e.nodeNames())
 	}
 	if err := p.e.operated.present(n); err != nil {
 		return fmt.Errorf("%w: %w", operand.ErrUnfinished, err)
@@ -31,7 +32,6 @@ func (p *pods) on(name string, do func(*Node) error) error {
 	return do(n)
 }
 
-// Install implements operand.Pods.
 func (p *pods) Install(ctx context.Context, name string, r operand.Revision) error {
 	return p.on(name, func(n *Node) error {
 		if p.roller != nil {
@@ -41,7 +41,6 @@ func (p *pods) Install(ctx context.Context, name string, r operand.Revision) err
 	})
 }
 
-// Anew implements operand.Pods.
 func (p *pods) Anew() bool { return p.roller != nil }
 
 // change changes what is in a pod that stays.
@@ -98,7 +97,7 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 			continue
 		}
 		if !there || before != g.Config {
-			if err := p.introduce(ctx, name, called, g.Config); err != nil {
+			if err := p.logIns.introduce(ctx, name, called, g.Config); err != nil {
 				return err
 			}
 		}
@@ -112,23 +111,32 @@ func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plu
 	return errors.Join(waiting...)
 }
 
+// pluginLogIns are the log-ins of an operator's plugins at the remote KMS.
+type pluginLogIns struct {
+	e *apiServer
+
+	mu     sync.Mutex
+	all    operand.LogIns
+	writes int // of the plugins' credential
+}
+
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
-func (p *pods) introduce(ctx context.Context, node, called string, c config.Plugin) error {
-	p.e.controlPlane.KMS().Call(p.e.apiServer, called, operand.RemoteKey(c))
-	p.mu.Lock()
-	refused, news := p.logIns.Start(node + "/" + called)
-	p.mu.Unlock()
+func (l *pluginLogIns) introduce(ctx context.Context, node, called string, c config.Plugin) error {
+	l.e.controlPlane.KMS.Call(l.e.Name, called, operand.RemoteKey(c))
+	l.mu.Lock()
+	refused, news := l.all.Start(node + "/" + called)
+	l.mu.Unlock()
 	if !news {
 		return nil
 	}
-	if err := p.e.controlPlane.KMS().logIns(ctx, node+"/"+called, refused, false); err != nil {
+	if err := l.e.controlPlane.KMS.logIns(ctx, node+"/"+called, refused, false); err != nil {
 		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil
 }
 
 // waits is why a plugin cannot start on a node, and notes it for the operator to see.
-func (p *pods) waits(node string, g revision.Plugin) (why string) {
+func (p *podStates) waits(node string, g revision.Plugin) (why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod, why := p.of(node), operand.CannotStart(node, g.Config.Image)
@@ -179,14 +187,14 @@ func (p *pods) toldSockets(name string) {
 }
 
 // delay has revisions reach the API servers of nodes so much later than the operator rolls them out.
-func (p *pods) delay(lags map[string]time.Duration) {
+func (p *podStates) delay(lags map[string]time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lags = lags
 }
 
 // late reports whether a revision is to reach the API server of a node later.
-func (p *pods) late(name string, r operand.Revision) bool {
+func (p *podStates) late(name string, r operand.Revision) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
@@ -237,7 +245,7 @@ func (p *pods) counted(r operand.Revision) int {
 }
 
 // begin reports whether a file is news to a node; from then on nobody can say what the node's API server encrypts with.
-func (p *pods) begin(name string, text []byte, file rolledOut) bool {
+func (p *podStates) begin(name string, text []byte, file rolledOut) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)

@@ -20,7 +20,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 	var n *Node
 	configured, err := op.e.pods.configuredOn(ctx, name, b)
 	if err == nil {
-		n, err = op.e.controlPlane.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
+		n, err = op.e.controlPlane.Topology.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
 	}
 	if err != nil {
 		op.e.pods.leave(name)
@@ -64,7 +64,7 @@ func (op *operatedParts) become(name string) {
 }
 
 // expect notes what the pod of a node that comes has, and so what its reporter is to report.
-func (p *pods) expect(name string, b beginning) {
+func (p *podStates) expect(name string, b beginning) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.of(name)
@@ -89,10 +89,7 @@ func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
 }
 
 // leave forgets the pod of a node that is gone.
-func (p *pods) leave(name string) {
-	if p == nil {
-		return
-	}
+func (p *podStates) leave(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, name)

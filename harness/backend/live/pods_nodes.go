@@ -70,7 +70,7 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 func (pod *pod) settled(pid int) bool { return pod.configured == "" || pod.pid == pid }
 
 // loads reports whether the API server of a node has its newest file in force.
-func (p *pods) loads(n *Node) bool {
+func (p *podStates) loads(n *Node) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of(n.Name).settled(n.Server.Status().PID)

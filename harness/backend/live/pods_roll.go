@@ -91,7 +91,7 @@ func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
 	for _, id := range slices.Sorted(slices.Values(r.KeyIDs())) {
 		called := revision.SocketName(id)
 		g, _ := r.Of(id)
-		if err := p.introduce(ctx, n.Name, called, g); err != nil {
+		if err := p.logIns.introduce(ctx, n.Name, called, g); err != nil {
 			return err
 		}
 		next.Plugins = append(next.Plugins, called)

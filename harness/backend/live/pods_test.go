@@ -10,7 +10,7 @@ import (
 
 // Nobody can say what is written while an API server was told something that it has not named yet.
 func TestPodsWriter(t *testing.T) {
-	p := newPods(&Environment{})
+	p := newPods(&apiServer{run: &run{}})
 	defer p.cancel()
 	configured := func(node, hash string, pid int, providers ...string) {
 		pod := p.of(node)
@@ -57,7 +57,7 @@ func TestNamesOfRemoteKeys(t *testing.T) {
 
 // A revision reaches a node that lags later than the others, each one again, and the rest at once. A file that the node has is not late.
 func TestPodsLag(t *testing.T) {
-	p := newPods(&Environment{})
+	p := newPods(&apiServer{run: &run{}})
 	defer p.cancel()
 	p.delay(map[string]time.Duration{"cp-3": time.Hour})
 	late := func(node string, revision int) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,11 +21,18 @@ import (
 	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
+// trials start plugins for checks of what they are configured with.
+type trials struct {
+	e      *apiServer
+	logIns *pluginLogIns
+	count  atomic.Int64
+}
+
 // checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine.
 const checkTimeout = 8 * time.Second
 
 // Check implements operand.Pods. It takes checkTimeout at most.
-func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
+func (p *trials) Check(ctx context.Context, c config.Plugin) core.Preflight {
 	if why := operand.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Message: why}
 	}
@@ -40,15 +48,12 @@ func (p *pods) Check(ctx context.Context, c config.Plugin) core.Preflight {
 }
 
 // try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
-func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
-	p.mu.Lock()
-	p.tries++
-	keyID := fmt.Sprintf("try-%d", p.tries)
-	p.mu.Unlock()
-	if err := p.introduce(ctx, Preflight, keyID, c); err != nil {
+func (p *trials) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+	keyID := fmt.Sprintf("try-%d", p.count.Add(1))
+	if err := p.logIns.introduce(ctx, Preflight, keyID, c); err != nil {
 		return nil, nil, err
 	}
-	g, err := p.e.controlPlane.TryPlugin(ctx, keyID)
+	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +67,7 @@ func (p *pods) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementSe
 		return nil, nil, err
 	}
 	p.e.changes.recordReady(&g.Target)
-	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.controlPlane, "unix"))
+	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.traits.Host, "unix"))
 	if err != nil {
 		end()
 		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)

@@ -143,7 +143,6 @@ type Fronted struct {
 
 var _ Unit = (*Fronted)(nil)
 
-// Start implements Unit.
 func (f *Fronted) Start(ctx context.Context) error {
 	if err := f.Front.Start(ctx); err != nil {
 		return err

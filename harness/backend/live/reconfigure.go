@@ -50,7 +50,6 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 	return nil
 }
 
-// configureServers writes the files of all API servers.
 func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
 	sw.e.settle()
 	sw.e.mu.Lock()
@@ -86,7 +85,7 @@ func (sw *encryptionSwitch) configuredAll() {
 func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		already := n.Plugin(k) != nil && n.Plugin(k).Status().Running()
-		g, err := sw.e.controlPlane.AddPlugin(ctx, n, k)
+		g, err := sw.e.Plugins.AddPlugin(ctx, n, k)
 		if err != nil {
 			return err
 		}

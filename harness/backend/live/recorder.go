@@ -9,11 +9,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
@@ -24,13 +22,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
 // recorder is everything that watches a scenario from outside: files and watches.
 type recorder struct {
-	controlPlane ControlPlane
+	controlPlane *ControlPlane
+	nodes        *Nodes
 	prefix       string // of the names of logs
 	sink         *gate
 	to           record.Sink // sink, or what says of a further API server that it is about that
@@ -54,13 +52,13 @@ type recorder struct {
 	closed   bool
 }
 
-func startRecorder(e *Environment, gate *gate) (*recorder, error) {
+func startRecorder(e *apiServer, gate *gate) (*recorder, error) {
 	states := watch.NewSequence(e.sink)
 	r := &recorder{
-		controlPlane: e.controlPlane, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, attempts: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
+		controlPlane: e.controlPlane, nodes: e.Nodes, sink: gate, to: gate, wg: &sync.WaitGroup{}, files: tail.NewSet(), markers: map[string]bool{}, attempts: map[string]bool{}, canaries: map[string]context.CancelFunc{}, watches: map[string]context.CancelFunc{},
 		watcher:  watch.New(states, clock.RealClock{}, e.targets()...),
 		envelope: &envelope.Recorder{Sink: e.sink, Now: e.traits.clockOfLogs()},
-		journal:  &journal.Recorder{Sink: e.sink, Of: apiservers.OfKey},
+		journal:  &journal.Recorder{Sink: e.sink, Of: APIServerOfKey},
 		secrecy:  &secrecy.Recorder{Sink: e.sink, Now: time.Now},
 	}
 	r.audit = &audit.Recorder{Sink: e.sink, Identity: audit.SystemUnderTest, Resource: observed, Also: traced, Harness: r.attempted, Seen: r.seen, Streams: e.traits.Streaming}
@@ -73,12 +71,12 @@ func startRecorder(e *Environment, gate *gate) (*recorder, error) {
 		return nil, errors.Join(err, r.close())
 	}
 	r.wg.Go(func() {
-		ticker := time.NewTicker(max(tailEvery, r.controlPlane.Traits().Timing.Interval/40))
+		ticker := time.NewTicker(max(tailEvery, r.controlPlane.Traits.Timing.Interval/40))
 		defer ticker.Stop()
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
-	if r.controlPlane.Traits().Host.Alone() { // nothing is starved where time waits
+	if r.controlPlane.Traits.Host.Alone() { // nothing is starved where time waits
 		r.wg.Go(r.watchStarvation)
 	}
 	return r, nil
@@ -100,17 +98,10 @@ func (r *recorder) flush() {
 
 // follow begins with what happens from now on; what the files hold belongs to earlier scenarios.
 func (r *recorder) follow() error {
-	if err := r.files.Add(r.controlPlane.KMS().Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
+	if err := r.files.Add(r.controlPlane.KMS.Journal, tail.FromEnd, r.searched(history.RoleRemoteKMS, r.journal.Operation)); err != nil {
 		return err
 	}
-	if l, ok := r.controlPlane.(RequestLogger); ok {
-		for name, file := range l.RequestLogs() {
-			if err := r.followRequests(name, file, tail.FromEnd); err != nil {
-				return err
-			}
-		}
-	}
-	for _, n := range r.controlPlane.Nodes().List() {
+	for _, n := range r.nodes.List() {
 		if err := r.followNode(n, tail.FromEnd); err != nil {
 			return err
 		}
@@ -121,24 +112,18 @@ func (r *recorder) follow() error {
 // followNode records what a node's API server and plugins write, and watches through its API server.
 func (r *recorder) followNode(n *Node, from tail.From) error {
 	name := n.Name
-	if err := r.followRequests(name, n.Server.AuditLog(), from); err != nil {
+	if err := r.files.Add(n.AuditLog, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) })); err != nil {
 		return err
 	}
-	if err := r.files.Add(n.Server.LogFile(), from, r.searched("log/"+name, func(line []byte) error { return r.envelope.Line(name, line) })); err != nil {
+	if err := r.followLogs(n, from); err != nil {
 		return err
-	}
-	for _, g := range n.Plugins() {
-		if err := r.followPlugin(g, from); err != nil {
-			return err
-		}
 	}
 	r.watchContainers(n)
-	r.scrape(n)
-	t := r.controlPlane.Traits()
+	t := r.controlPlane.Traits
 	if t.Memory != nil { // which tells itself what is written
 		return nil
 	}
-	config, err := r.controlPlane.RESTConfig(recorderUser, []string{"system:masters"}, n.Server.URL())
+	config, err := r.controlPlane.Credentials.RESTConfig(recorderUser, []string{"system:masters"}, n.URL)
 	if err != nil {
 		return err
 	}
@@ -150,15 +135,22 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 	r.clients = append(r.clients, c)
 	r.mu.Unlock()
 	r.watcher.Add(r.ctx, name, c)
-	if t.RealNodes || t.Foreign() {
+	if t.RealNodes {
 		r.canary(n, c)
 	}
 	return nil
 }
 
-// followRequests reads a log of the requests to the API server of a name.
-func (r *recorder) followRequests(name, file string, from tail.From) error {
-	return r.files.Add(file, from, r.searched("audit/"+name, func(line []byte) error { return r.audit.Line(name, line) }))
+// followLogs records what an API server and its plugins log on a node, and the metrics of its reporter.
+func (r *recorder) followLogs(n *Node, from tail.From) error {
+	err := r.files.Add(n.LogFile, from, r.searched(r.prefix+"log/"+n.Name, func(line []byte) error { return r.envelope.Line(n.Name, line) }))
+	for _, g := range n.Plugins() {
+		if err == nil {
+			err = r.followPlugin(g, from)
+		}
+	}
+	r.scrape(n)
+	return err
 }
 
 func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
@@ -179,17 +171,29 @@ func (r *recorder) scrape(n *Node) {
 	if n.ReporterPlace.MetricsURL == "" {
 		return
 	}
-	every := r.controlPlane.Traits().Timing.Interval / 2
-	if r.controlPlane.Traits().Memory != nil {
+	every := r.controlPlane.Traits.Timing.Interval / 2
+	if r.controlPlane.Traits.Memory != nil {
 		every = max(every, time.Second)
 	}
 	scraper := &metrics.Recorder{Sink: r.to, Node: n.Name, URL: n.ReporterPlace.MetricsURL, Client: &http.Client{
-		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: r.controlPlane.Traits().Host.Dial}}}
+		Timeout: every, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: r.controlPlane.Traits.Host.Dial}}}
 	r.wg.Go(func() {
 		ticker := time.NewTicker(every)
 		defer ticker.Stop()
 		scraper.Run(r.ctx, ticker.C)
 	})
+}
+
+// watchContainers records what happens to the containers of a node, where it has any, until the node goes or the run is over.
+func (r *recorder) watchContainers(n *Node) {
+	if n.Containers == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.mu.Lock()
+	r.watches[n.Name] = cancel
+	r.mu.Unlock()
+	r.wg.Go(func() { n.Containers(ctx, r.sink) })
 }
 
 // forget ends the watch through a node that goes away. Its files are read on: they hold its last words.
@@ -228,37 +232,28 @@ func (r *recorder) close() error {
 }
 
 // targets are the objects that are watched: those of every API server's operator.
-func (e *Environment) targets() []watch.Target {
+func (e *apiServer) targets() []watch.Target {
 	targets := operator.targets
 	if e.traits.Streaming {
 		targets = operator.streamedTargets
 	}
 	all := targets(e.operator)
-	for _, p := range aggregatedOf(e.controlPlane) {
-		if op, err := operatorNamed(scenario.OperatorOf(p.APIServer())); err == nil {
-			all = append(all, targets(op)...)
-		}
+	for _, s := range e.aggregated() {
+		all = append(all, targets(s.operator)...)
 	}
 	return all
 }
 
 // of is a part of the recorder: what only a further API server has.
-func (r *recorder) of(f *Environment) (*recorder, error) {
+func (r *recorder) of(f *apiServer) (*recorder, error) {
 	p := &recorder{
-		controlPlane: f.controlPlane, prefix: f.apiServer + "/", sink: r.sink, to: f.sink, wg: r.wg, files: r.files, secrecy: r.secrecy, watcher: r.watcher, ctx: r.ctx,
+		controlPlane: f.controlPlane, nodes: f.Nodes, prefix: f.Name + "/", sink: r.sink, to: f.sink, wg: r.wg, files: r.files, secrecy: r.secrecy, watcher: r.watcher, ctx: r.ctx,
 		envelope: &envelope.Recorder{Sink: f.sink, Now: r.envelope.Now}, journal: &journal.Recorder{Sink: f.sink},
 	}
-	for _, n := range f.controlPlane.Nodes().List() {
-		log := func(line []byte) error { return p.envelope.Line(n.Name, line) }
-		if err := r.files.Add(n.Server.LogFile(), tail.FromEnd, r.searched(p.prefix+"log/"+n.Name, log)); err != nil {
+	for _, n := range p.nodes.List() {
+		if err := p.followLogs(n, tail.FromEnd); err != nil {
 			return nil, err
 		}
-		for _, g := range n.Plugins() {
-			if err := p.followPlugin(g, tail.FromEnd); err != nil {
-				return nil, err
-			}
-		}
-		p.scrape(n)
 	}
 	return p, nil
 }
@@ -271,7 +266,7 @@ func (r *recorder) watchStarvation() {
 		p := of[s.PID]
 		r.sink.Record(s.To, history.RoleHarness, &history.Starvation{Role: p.Role, Node: p.Node, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
 	}
-	if r.controlPlane.Traits().RealNodes { // their ids in their containers are not those of this machine
+	if r.controlPlane.Traits.RealNodes { // their ids in their containers are not those of this machine
 		w.Processes = func() (pids []int) {
 			for name, role := range map[string]string{"etcd": history.RoleEtcd, "kube-apiserver": history.RoleAPIServer} {
 				for _, pid := range starvation.Named(name) {
@@ -282,7 +277,7 @@ func (r *recorder) watchStarvation() {
 		}
 	} else {
 		w.Processes = func() (pids []int) {
-			for _, p := range r.controlPlane.Running() {
+			for _, p := range r.controlPlane.Recording.Running() {
 				if p.Role == history.RoleEtcd || p.Role == history.RoleAPIServer {
 					of[p.PID], pids = p, append(pids, p.PID)
 				}
@@ -304,22 +299,17 @@ func (r *recorder) canary(n *Node, c *Client) {
 	r.canaries[n.Name] = cancel
 	r.mu.Unlock()
 	name := "kmsharness-canary-" + n.Name
-	namespace := r.controlPlane.Traits().canaries()
 	write := func(ctx context.Context) error {
 		o := newObject("v1", "ConfigMap", name, object{"data": object{"at": time.Now().UTC().Format(time.RFC3339Nano)}})
-		_, err := c.Resource(configMapObjects()).Namespace(namespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
+		_, err := c.Resource(configMapObjects()).Namespace(dataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
 		return err
 	}
-	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits().Timing.WriteTimeout, Now: time.Now}
+	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits.Timing.WriteTimeout, Now: time.Now}
 	r.wg.Go(func() {
-		ticker := time.NewTicker(max(canaryEvery, r.controlPlane.Traits().Timing.Interval/10))
+		ticker := time.NewTicker(max(canaryEvery, r.controlPlane.Traits.Timing.Interval/10))
 		defer ticker.Stop()
 		one.Run(ctx, ticker.C)
 	})
-}
-
-func configMapObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 }
 
 // recorderUser is the identity of the harness's own marker requests and watches.

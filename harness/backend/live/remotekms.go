@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -80,9 +79,6 @@ func (k *RemoteKMS) logIns(ctx context.Context, plugin string, refused, revoke b
 	return k.rule(ctx, remotekms.LogIns(plugin, refused, revoke))
 }
 
-// RemoteKey is the name, unless somebody gave it another, of the key behind the plugins of a keyID, of a further API server or (empty) of kube-apiserver.
-func RemoteKey(apiServer, keyID string) string { return apiservers.RemoteKey(apiServer, keyID) }
-
 // NewRemoteKMS is the remote KMS at a socket, with its journal, as a machine sees it; its Unit is the backend's to set.
 func NewRemoteKMS(h host.Host, socket, journal string) (*RemoteKMS, error) {
 	at, err := endpoint.ParseUnix("unix://" + socket)
@@ -92,7 +88,6 @@ func NewRemoteKMS(h host.Host, socket, journal string) (*RemoteKMS, error) {
 	return &RemoteKMS{Target: Target{Identity: history.Process{Role: history.RoleRemoteKMS}}, Socket: socket, Journal: journal, client: remotekms.NewClient(h, at, "")}, nil
 }
 
-// Healthy is nil if it answers.
 func (k *RemoteKMS) Healthy(ctx context.Context) error { return k.client.Healthy(ctx) }
 
 // StartRemoteKMS starts it with its socket and state in dir and its journal in logs.
@@ -117,7 +112,6 @@ func StartRemoteKMS(ctx context.Context, m Machine, dir, logs string) (*RemoteKM
 // JournalFile is where a plugin or the remote KMS writes its journal.
 func JournalFile(logs, name string) string { return filepath.Join(logs, "journal-"+name+".jsonl") }
 
-// Close drops the connections to it.
 func (k *RemoteKMS) Close() { k.client.Close() }
 
 // Clear starts it if need be, ends every rule and enables every KEK.
@@ -172,7 +166,7 @@ func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
 			continue
 		}
 		rotated[fs.e.remoteKey(k)] = true
-		if _, err := fs.e.controlPlane.KMS().client.Rotate(ctx, fs.e.remoteKey(k), 0); err != nil {
+		if _, err := fs.e.controlPlane.KMS.client.Rotate(ctx, fs.e.remoteKey(k), 0); err != nil {
 			return fmt.Errorf("rotate the KEK behind keyID %s: %w", k, err)
 		}
 	}
@@ -189,7 +183,7 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	if node == "" || node == scenario.NodeAll {
 		caller = "*/*"
 	}
-	client := fs.e.controlPlane.KMS().client
+	client := fs.e.controlPlane.KMS.client
 	switch op {
 	case "cut":
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, CutOff: remotekms.CutRefuse})
@@ -198,7 +192,7 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	case scenario.KMSExpire, scenario.KMSRevoke:
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
 	case "restore", "allow", scenario.KMSRenew:
-		return fs.e.controlPlane.KMS().rule(ctx, remotekms.Rule{Caller: caller})
+		return fs.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: caller})
 	}
 	return fs.setKEKs(ctx, op, a.KEK)
 }
@@ -216,14 +210,14 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	default:
 		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew", op)
 	}
-	keys, err := fs.e.controlPlane.KMS().client.Keys(ctx)
+	keys, err := fs.e.controlPlane.KMS.client.Keys(ctx)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, key := range keys {
 		v := cmp.Or(version, key.Current.Version)
-		if _, err := fs.e.controlPlane.KMS().client.SetState(ctx, key.Name, v, state, nil); err != nil {
+		if _, err := fs.e.controlPlane.KMS.client.SetState(ctx, key.Name, v, state, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}
 	}

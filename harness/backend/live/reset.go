@@ -51,7 +51,7 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 // Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
 // them, that it was prepared for. None are missing for one of those.
 func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
-	if installed[operatorFlag(operator)] {
+	if installed[OperatorFlag(operator)] {
 		return nil, nil
 	}
 	objects, err := manifestsOf(t.manifests(operator), variant)
@@ -60,9 +60,6 @@ func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]
 	}
 	return objects, err
 }
-
-// OperatorFlag is the name of an operator on command lines; empty is the default one.
-func OperatorFlag(name string) string { return operatorFlag(name) }
 
 // CheckOperator says whether there is such an operator.
 func CheckOperator(name string) error {
@@ -74,18 +71,15 @@ func CheckOperator(name string) error {
 // encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
 // plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
 // and fails the proof.
-func Reset(ctx context.Context, p ControlPlane, operator string) error {
+func Reset(ctx context.Context, p *ControlPlane, operator string) error {
 	op, err := operatorNamed(operator)
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
-	if p.Traits().Foreign() {
-		return group.Wait()
-	}
-	for _, n := range p.Nodes().List() {
-		group.Go(func() error { return n.prove(ctx) })
+	for _, n := range p.APIServers[0].Nodes.List() {
+		group.Go(func() error { return n.prove(ctx, p.APIServers[0].Encrypted) })
 		group.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
 	return group.Wait()
@@ -93,11 +87,11 @@ func Reset(ctx context.Context, p ControlPlane, operator string) error {
 
 // proveAdmission returns when an API server keeps reporters to their own entries: it enforces an admission policy a moment after it was created. A write
 // by a reporter of no node is refused by the policy, and before that by nobody. Reporters that stream may write nothing at all.
-func proveAdmission(ctx context.Context, p ControlPlane, n *Node, op operator) error {
-	if p.Traits().Streaming {
+func proveAdmission(ctx context.Context, p *ControlPlane, n *Node, op operator) error {
+	if p.Traits.Streaming {
 		return nil
 	}
-	config, err := p.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.Server.URL())
+	config, err := p.Credentials.RESTConfig(contract.ReporterIdentity(""), []string{contract.ReporterGroup}, n.URL)
 	if err != nil {
 		return fmt.Errorf("credentials of a reporter: %w", err)
 	}
@@ -107,7 +101,7 @@ func proveAdmission(ctx context.Context, p ControlPlane, n *Node, op operator) e
 	}
 	ctx, cancel := context.WithTimeout(ctx, policyTimeout)
 	defer cancel()
-	status := newObject("operator.openshift.io/v1", op.kind, cluster, object{"status": object{"conditions": []any{object{
+	status := newObject("operator.openshift.io/v1", op.Kind, cluster, object{"status": object{"conditions": []any{object{
 		"type": contract.ConditionType("proof"), "status": "True", "reason": contract.ReporterConditionReason, "message": "[]", "lastTransitionTime": "2026-01-01T00:00:00Z"}}}})
 	options := metav1.ApplyOptions{FieldManager: contract.FieldManager("proof"), Force: true, DryRun: []string{metav1.DryRunAll}}
 	last := "no answer"
@@ -134,28 +128,24 @@ const (
 )
 
 // resetObjects recreates everything that a system under test reads or writes.
-func resetObjects(ctx context.Context, p ControlPlane, op operator) error {
-	c, err := p.Nodes().Admin()
+func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
+	c, err := p.APIServers[0].Nodes.Admin()
 	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits().Streaming) })
+	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits.Streaming) })
 	group.Go(func() error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
 		}
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
-	if p.Traits().Foreign() {
-		group.Go(func() error { return c.removeLeases(ctx, p.Traits().leases()) })
-	} else {
-		group.Go(func() error { return c.removeAll(ctx) })
-	}
-	group.Go(func() error { return c.setRules(ctx, p.Traits().manifests(op.flag), nil) }) // a scenario that was interrupted has not given them back
-	for _, n := range p.Nodes().List() {
+	group.Go(func() error { return c.removeAll(ctx) })
+	group.Go(func() error { return c.setRules(ctx, p.Traits.manifests(op.Name), nil) }) // a scenario that was interrupted has not given them back
+	for _, n := range p.APIServers[0].Nodes.List() {
 		group.Go(func() (err error) {
-			n.since, err = nodeSince(ctx, p, c, n.Name)
+			n.since, err = c.nodeSince(ctx, n.Name, p.Traits.RealNodes)
 			return err
 		})
 	}
@@ -167,38 +157,44 @@ func (c *Client) resetOperator(ctx context.Context, op operator, streaming bool)
 	group, ctx := errgroup.WithContext(ctx)
 	if streaming {
 		group.Go(func() error {
-			_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.flag, object{"spec": object{}}))
+			_, err := c.recreate(ctx, healthObjects(), newObject(contract.HealthGroup+"/"+contract.HealthVersion, contract.HealthKind, op.Name, object{"spec": object{}}))
 			return err
 		})
 	}
 	group.Go(func() error {
 		spec := object{"spec": object{"managementState": "Managed"}}
-		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.kind, cluster, spec))
+		_, err := c.recreate(ctx, op.resource, newObject("operator.openshift.io/v1", op.Kind, cluster, spec))
 		return err
 	})
 	group.Go(func() error {
-		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.clusterOperator, object{"spec": object{}}))
+		_, err := c.recreate(ctx, clusterOperators(), newObject("config.openshift.io/v1", "ClusterOperator", op.ClusterOperator, object{"spec": object{}}))
 		return err
 	})
 	return group.Wait()
 }
 
 // Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.
-func Purge(ctx context.Context, p ControlPlane) error {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+func Purge(ctx context.Context, p *ControlPlane) error {
+	removing, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	c, err := p.Nodes().Admin()
-	if err != nil {
-		return err
+	c, err := p.APIServers[0].Nodes.Admin()
+	if err == nil {
+		err = c.removeAll(removing)
 	}
-	return c.removeAll(ctx)
+	for _, f := range p.APIServers[1:] {
+		if err == nil {
+			err = f.purge(ctx)
+		}
+	}
+	return err
 }
 
 // removeAll deletes what a scenario may have left beside the objects that are recreated: leases of aggregators and
 // secrets.
 func (c *Client) removeAll(ctx context.Context) error {
-	if err := c.removeLeases(ctx, manifests.Namespace); err != nil {
-		return err
+	err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete leases: %w", err)
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
 	for _, ns := range []string{dataNamespace, keyNamespace} {
@@ -210,16 +206,8 @@ func (c *Client) removeAll(ctx context.Context) error {
 	return nil
 }
 
-func (c *Client) removeLeases(ctx context.Context, namespace string) error {
-	err := c.Resource(leaseObjects()).Namespace(namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete leases: %w", err)
-	}
-	return nil
-}
-
 // prove shows that an API server is ready, its plugins included, and that it encrypts.
-func (n *Node) prove(ctx context.Context) error {
+func (n *Node) prove(ctx context.Context, o Encrypted) error {
 	if n.Server.Status().Phase != Running {
 		return fmt.Errorf("the API server of %s does not run", n.Name)
 	}
@@ -228,42 +216,46 @@ func (n *Node) prove(ctx context.Context) error {
 	if err := n.Server.Ready(ready); err != nil {
 		return err
 	}
-	name := "proof-" + n.Name
-	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
-		return err
-	}
-	if _, err := n.Admin.Resource(secretObjects()).Namespace(dataNamespace).Create(ctx, secret(name, []byte("proof")), metav1.CreateOptions{}); err != nil {
-		return fmt.Errorf("write a secret through the API server of %s: %w", n.Name, err)
-	}
-	if err := n.Admin.remove(ctx, secretObjects(), dataNamespace, name); err != nil {
-		return fmt.Errorf("API server of %s: %w", n.Name, err)
+	if err := n.writeProof(ctx, o); err != nil {
+		return fmt.Errorf("write a %s through the API server of %s: %w", o.Kind, n.Name, err)
 	}
 	return nil
 }
 
+func (n *Node) writeProof(ctx context.Context, o Encrypted) error {
+	name := "proof-" + n.Name
+	if err := n.Admin.remove(ctx, o.Resource, dataNamespace, name); err != nil {
+		return err
+	}
+	if err := n.Admin.put(ctx, o.Resource, o.object(name, []byte("proof")), false); err != nil {
+		return err
+	}
+	return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+}
+
 // ResetAggregated is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
 // every one of it is ready, and encrypts what comes through the aggregation layer of the kube-apiserver of its node.
-func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer) error {
-	op, err := operatorNamed(scenario.OperatorOf(f.APIServer()))
+func ResetAggregated(ctx context.Context, p *ControlPlane, f APIServer) error {
+	op, err := operatorNamed(scenario.OperatorOf(f.Name))
 	if err != nil {
 		return err
 	}
-	c, err := p.Nodes().Admin()
+	c, err := p.APIServers[0].Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	if err := c.resetOperator(ctx, op, p.Traits().Streaming); err != nil {
-		return fmt.Errorf("%s: %w", f.APIServer(), err)
+	if err := c.resetOperator(ctx, op, p.Traits.Streaming); err != nil {
+		return fmt.Errorf("%s: %w", f.Name, err)
 	}
 	all, ctx := errgroup.WithContext(ctx)
-	for _, n := range p.Nodes().List() {
+	for _, n := range p.APIServers[0].Nodes.List() {
 		all.Go(func() error { return proveAdmission(ctx, p, n, op) })
 	}
-	for _, n := range f.Nodes().List() {
-		n.since = p.Nodes().Get(n.Name).since
+	for _, n := range f.Nodes.List() {
+		n.since = p.APIServers[0].Nodes.Get(n.Name).since
 		all.Go(func() error {
-			if err := n.proveAggregated(ctx, f.Encrypted()); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.APIServer(), n.Name, err)
+			if err := n.proveAggregated(ctx, f.Encrypted); err != nil {
+				return fmt.Errorf("%s of %s: %w", f.Name, n.Name, err)
 			}
 			return nil
 		})
@@ -271,21 +263,21 @@ func ResetAggregated(ctx context.Context, p ControlPlane, f AggregatedAPIServer)
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return PurgeAggregated(context.WithoutCancel(ctx), f)
+	return f.purge(context.WithoutCancel(ctx))
 }
 
-// PurgeAggregated is Purge for a further API server.
-func PurgeAggregated(ctx context.Context, f AggregatedAPIServer) error {
+// purge deletes the data of scenarios of an aggregated API server.
+func (f APIServer) purge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	c, err := f.Nodes().Admin()
+	c, err := f.Nodes.Admin()
 	if err != nil {
 		return err
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	err = c.Resource(f.Encrypted().Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
+	err = c.Resource(f.Encrypted.Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 	if err != nil {
-		return fmt.Errorf("delete the data of %s: %w", f.APIServer(), err)
+		return fmt.Errorf("delete the data of %s: %w", f.Name, err)
 	}
 	return nil
 }
@@ -299,14 +291,10 @@ func (n *Node) proveAggregated(ctx context.Context, o Encrypted) error {
 	}
 	ctx, cancel = context.WithTimeout(ctx, StartTimeout)
 	defer cancel()
-	name := "proof-" + n.Name
 	for {
-		err := n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+		err := n.writeProof(ctx, o)
 		if err == nil {
-			err = n.Admin.put(ctx, o.Resource, o.object(name, []byte("proof")), false)
-		}
-		if err == nil {
-			return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+			return nil
 		}
 		if apierrors.IsInvalid(err) || pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("write a %s through the aggregation layer: %w", o.Kind, err)

@@ -12,11 +12,11 @@ import (
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v3"
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	kmstypes "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -87,7 +87,7 @@ type under struct {
 func (ds *dataset) stored(ctx context.Context, key string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	value, err := ds.e.controlPlane.ReadEtcd(ctx, key)
+	value, err := ds.e.controlPlane.Storage.ReadEtcd(ctx, key)
 	if err != nil {
 		return stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
 	}
@@ -100,13 +100,6 @@ func (ds *dataset) stored(ctx context.Context, key string) (stored, error) {
 
 // prefixKMS begins every value that KMS v2 has encrypted: k8s:enc:kms:v2:NAME:
 const prefixKMS = "k8s:enc:kms:v2:"
-
-// Fields of the EncryptedObject of k8s.io/apiserver's kmsv2 envelope.
-const (
-	fieldData      = 1
-	fieldKeyID     = 2
-	fieldDEKSource = 3
-)
 
 // localCiphers encrypt with a key of the API server's own: k8s:enc:aescbc:v1:KEY:
 func localCiphers() map[string]encryption.Type {
@@ -123,23 +116,15 @@ func parseStored(value []byte) (stored, error) {
 	if !ok {
 		return stored{}, errors.New("the storage prefix has no end")
 	}
-	kekID, err := bytesField(message, fieldKeyID)
-	if err != nil {
-		return stored{}, fmt.Errorf("encrypted object: %w", err)
-	}
-	source, err := bytesField(message, fieldDEKSource)
-	if err != nil {
-		return stored{}, fmt.Errorf("encrypted object: %w", err)
-	}
-	data, err := bytesField(message, fieldData)
-	if err != nil {
+	var o kmstypes.EncryptedObject
+	if err := proto.Unmarshal(message, &o); err != nil {
 		return stored{}, fmt.Errorf("encrypted object: %w", err)
 	}
 	provider, ok := operand.KMSProvider(string(name))
 	if !ok {
 		return stored{}, fmt.Errorf("the storage prefix names the provider %q: expected kms-KEYID or KEYID_RESOURCE", name)
 	}
-	return stored{under{provider.Name(), string(kekID)}, data, source}, nil
+	return stored{under{provider.Name(), o.KeyID}, o.EncryptedData, o.EncryptedDEKSource}, nil
 }
 
 // parseLocal reads the storage prefix of a value that no plugin has encrypted.
@@ -157,27 +142,6 @@ func parseLocal(value []byte) (stored, error) {
 		return stored{}, fmt.Errorf("nobody knows its storage prefix %.32q", value)
 	}
 	return stored{under: under{provider: string(encryption.Identity)}}, nil
-}
-
-// bytesField finds a length-delimited field of a protobuf message.
-func bytesField(message []byte, want protowire.Number) ([]byte, error) {
-	var found []byte
-	for len(message) > 0 {
-		number, kind, n := protowire.ConsumeTag(message)
-		if n < 0 {
-			return nil, protowire.ParseError(n)
-		}
-		message = message[n:]
-		size := protowire.ConsumeFieldValue(number, kind, message)
-		if size < 0 {
-			return nil, protowire.ParseError(size)
-		}
-		if number == want && kind == protowire.BytesType {
-			found, _ = protowire.ConsumeBytes(message)
-		}
-		message = message[size:]
-	}
-	return found, nil
 }
 
 // Where an operator keeps the keys that API servers hold themselves. The secrets are encrypted like all others: the API servers
@@ -233,8 +197,4 @@ func keySecret(component string, p encryption.Provider, key []byte) *unstructure
 	s.SetLabels(map[string]string{keyLabel: component, dataLabel: "true"})
 	s.SetAnnotations(map[string]string{keyMode: string(p.Type)})
 	return s
-}
-
-func namespaceObjects() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 }

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -16,11 +17,11 @@ import (
 func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
-		return ps.e.controlPlane.Etcd(s.Node)
+		return ps.e.controlPlane.Storage.Etcd(s.Node)
 	case history.RoleLoadBalancer:
-		return []Target{{ps.e.controlPlane.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+		return []Target{{ps.e.controlPlane.Network.LoadBalancer(), history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
-		return []Target{ps.e.controlPlane.KMS().Target}, nil
+		return []Target{ps.e.controlPlane.KMS.Target}, nil
 	case history.RoleOperator:
 		return ps.e.operated.operators()
 	case history.RoleAggregator:
@@ -32,10 +33,7 @@ func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) (
 }
 
 func (ps *processes) selectOnNodes(s scenario.Selector) ([]Target, error) {
-	nodes, err := ps.selectNodes(s.Node, true)
-	if err == nil {
-		err = ps.reachable(nodes, "")
-	}
+	nodes, err := ps.selectReachable(s.Node, true, "")
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +64,23 @@ func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 	if word == "" || word == scenario.NodeAll {
 		return ps.e.nodes(), nil
 	}
-	n := ps.e.controlPlane.Nodes().Get(word)
+	n := ps.e.Nodes.Get(word)
 	ps.e.mu.Lock()
 	removed := ps.e.removed[word] != nil
 	ps.e.mu.Unlock()
 	if n == nil || removed && !lingering {
-		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.Nodes())
+		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.nodeNames())
 	}
 	return []*Node{n}, nil
+}
+
+// selectReachable is selectNodes, and an error if the processes of a node are unavailable for another reason than except.
+func (ps *processes) selectReachable(word string, lingering bool, except string) ([]*Node, error) {
+	nodes, err := ps.selectNodes(word, lingering)
+	if err != nil {
+		return nil, err
+	}
+	return nodes, ps.reachable(nodes, except)
 }
 
 func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
@@ -103,11 +110,11 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 	if len(ps.e.aggregators) == 1 {
 		return 1, nil
 	}
-	c, err := ps.e.controlPlane.Nodes().Admin()
+	c, err := ps.e.Nodes.Admin()
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
-	leases, err := c.Resource(leaseObjects()).Namespace(ps.e.traits.leases()).List(ctx, metav1.ListOptions{})
+	leases, err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
@@ -119,5 +126,5 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 			}
 		}
 	}
-	return 0, errors.New("no aggregator holds a lease in namespace " + ps.e.traits.leases() + " under the identity {instance} that it was given")
+	return 0, errors.New("no aggregator holds a lease in namespace " + manifests.Namespace + " under the identity {instance} that it was given")
 }

@@ -11,9 +11,9 @@ import (
 func sealed(provider, kekID string) []byte {
 	m := protowire.AppendTag(nil, 1, protowire.BytesType)
 	m = protowire.AppendBytes(m, []byte("data with a : in it"))
-	m = protowire.AppendTag(m, fieldKeyID, protowire.BytesType)
+	m = protowire.AppendTag(m, 2, protowire.BytesType)
 	m = protowire.AppendString(m, kekID)
-	m = protowire.AppendTag(m, fieldDEKSource, protowire.BytesType)
+	m = protowire.AppendTag(m, 3, protowire.BytesType)
 	m = protowire.AppendString(m, "a sealed seed")
 	m = protowire.AppendTag(m, 5, protowire.VarintType)
 	m = protowire.AppendVarint(m, 1)

@@ -77,7 +77,7 @@ func (s SystemUnderTest) Validate() error {
 }
 
 // systemUnderTest prepares and starts reporters and aggregators.
-type systemUnderTest struct{ e *Environment }
+type systemUnderTest struct{ e *apiServer }
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
 // loopback). It does not start it. Its metrics are at an address.
@@ -87,7 +87,7 @@ func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metric
 	if err != nil {
 		return err
 	}
-	identity := history.Process{Role: history.RoleReporter, APIServer: sut.e.apiServer, Node: n.Name}
+	identity := history.Process{Role: history.RoleReporter, APIServer: sut.e.Name, Node: n.Name}
 	unit := at.Unit(identity, func(context.Context) (Command, error) { return sut.reporterCommand(n, kubeconfig, metrics) })
 	n.mu.Lock()
 	n.reporter = &Target{unit, identity}
@@ -126,12 +126,10 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	return c, nil
 }
 
-// streams reports whether reporters stream.
 func (sut *systemUnderTest) streams() bool {
 	return sut.e.scenario.Topology.Connectivity == history.ConnectStream
 }
 
-// publish is the value of {publish}.
 func (sut *systemUnderTest) publish() string {
 	if sut.streams() {
 		return scenario.PublishStream
@@ -147,7 +145,6 @@ func (sut *systemUnderTest) withStreams(template, added string) string {
 	return template
 }
 
-// connectivity is the value of {connectivity}.
 func (sut *systemUnderTest) connectivity(n *Node) string {
 	switch {
 	case n.ReporterPlace.InCluster != nil:
@@ -168,12 +165,12 @@ func (sut *systemUnderTest) prepareAggregators() error {
 	count := max(sut.e.scenario.Topology.Aggregators, 1)
 	for i := range count {
 		instance := i + 1
-		at := sut.e.controlPlane.AggregatorPlace(instance)
+		at := sut.e.Places.AggregatorPlace(instance)
 		kubeconfig, err := sut.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
 		if err != nil {
 			return err
 		}
-		identity := history.Process{Role: history.RoleAggregator, APIServer: sut.e.apiServer, Instance: instance}
+		identity := history.Process{Role: history.RoleAggregator, APIServer: sut.e.Name, Instance: instance}
 		serving, err := sut.serving(at)
 		if err != nil {
 			return err
@@ -196,11 +193,11 @@ func (sut *systemUnderTest) serving(at Place) (map[string]string, error) {
 	if !sut.streams() {
 		return values, nil
 	}
-	cert, key, err := sut.e.controlPlane.Serving(contract.AggregatorServerName, contract.AggregatorServerName)
+	cert, key, err := sut.e.controlPlane.Credentials.Serving(contract.AggregatorServerName, contract.AggregatorServerName)
 	if err != nil {
 		return nil, fmt.Errorf("serving certificate of the aggregator: %w", err)
 	}
-	clients, err := sut.e.controlPlane.RESTConfig(contract.AggregatorIdentity, nil, at.Server)
+	clients, err := sut.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, at.Server)
 	if err != nil {
 		return nil, fmt.Errorf("authority of the reporters' certificates: %w", err)
 	}
@@ -225,7 +222,7 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
 		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
-		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.flag,
+		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.Name,
 		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
 		"clusterOperator": map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
 	}
@@ -242,7 +239,7 @@ func (sut *systemUnderTest) command(text string, values map[string]string, log s
 
 // kubeconfig writes a kubeconfig for an identity and gives its path as the program sees it.
 func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []string) (string, error) {
-	text, err := sut.e.controlPlane.Kubeconfig(user, groups, at.Server)
+	text, err := sut.e.controlPlane.Credentials.Kubeconfig(user, groups, at.Server)
 	if err != nil {
 		return "", err
 	}
@@ -271,16 +268,16 @@ type PluginDescription struct{ KeyID, Socket, Control, Journal string }
 // Describe writes the administrator's kubeconfig and says where everything is.
 func (e *Environment) Describe() (Description, error) {
 	kubeconfig := filepath.Join(e.traits.Dir, "admin.kubeconfig")
-	text, err := e.controlPlane.Kubeconfig("kmsharness-admin", []string{"system:masters"}, e.controlPlane.ClientServer())
+	text, err := e.controlPlane.Credentials.Kubeconfig("kmsharness-admin", []string{"system:masters"}, e.controlPlane.ClientServer)
 	if err == nil {
 		err = os.WriteFile(kubeconfig, text, 0o600)
 	}
 	if err != nil {
 		return Description{}, fmt.Errorf("kubeconfig of the administrator: %w", err)
 	}
-	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.controlPlane.KMS().Socket, Logs: e.logDir, ControlPlaneLogs: e.controlPlane.Logs()[0].Dir}
-	for _, n := range e.nodes() {
-		described := NodeDescription{Name: n.Name, APIServer: n.Server.URL()}
+	d := Description{Kubeconfig: kubeconfig, RemoteKMS: e.controlPlane.KMS.Socket, Logs: e.logDir, ControlPlaneLogs: e.controlPlane.Recording.Logs()[0].Dir}
+	for _, n := range e.kube().nodes() {
+		described := NodeDescription{Name: n.Name, APIServer: n.URL}
 		for _, g := range n.Plugins() {
 			described.Plugins = append(described.Plugins, PluginDescription{g.KeyID, g.Socket, g.ControlSocket, g.Journal})
 		}

@@ -3,13 +3,8 @@ package live
 import (
 	"context"
 	"errors"
-	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kmsharness/kmsharness/harness/backend/apiservers"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Unit is a place for one process at a time: one that was stopped or killed stays away until it is started.
@@ -41,7 +36,6 @@ func Silence(ctx context.Context, u any) error {
 	return errors.New(NoSilence)
 }
 
-// Status of a unit.
 type Status struct {
 	Phase Phase
 	PID   int
@@ -49,10 +43,8 @@ type Status struct {
 	Crashed bool
 }
 
-// Phase of a unit's life.
 type Phase int
 
-// Phases.
 const (
 	Never Phase = iota // not started so far
 	Running
@@ -63,46 +55,18 @@ const (
 // Running says whether there is a process, paused or not.
 func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
 
+// Phases is a Unit that is no process, but a part of the harness or of a control plane in memory. It brings that into a phase, whose state is what the
+// history calls the change.
+type Phases func(p Phase, state string) error
+
+func (f Phases) Start(context.Context) error  { return f(Running, history.ProcessStarted) }
+func (f Phases) Stop(context.Context) error   { return f(Ended, history.ProcessStopped) }
+func (f Phases) Kill(context.Context) error   { return f(Ended, history.ProcessKilled) }
+func (f Phases) Pause(context.Context) error  { return f(Paused, history.ProcessPaused) }
+func (f Phases) Resume(context.Context) error { return f(Running, history.ProcessResumed) }
+
 // Target is a unit with what the history calls it.
 type Target struct {
 	Unit
 	Identity history.Process
-}
-
-// Wardle is the API group of k8s.io/sample-apiserver, Flunders its resource as encryption configurations name it.
-const (
-	Wardle   = apiservers.Wardle
-	Flunders = apiservers.Plural + "." + Wardle
-)
-
-// Stub is how sample-apiserver stands for an API server beside kube-apiserver, on a real control plane.
-type Stub struct{ apiservers.Stub }
-
-func StubOf(apiServer string) (Stub, error) {
-	s, err := apiservers.StubOf(apiServer)
-	return Stub{s}, err
-}
-
-// Encrypted are the objects that it encrypts.
-func (s Stub) Encrypted() Encrypted {
-	return Encrypted{Resource: schema.GroupVersionResource{Group: Wardle, Version: s.Version, Resource: apiservers.Plural}, Kind: "Flunder",
-		Registry: s.Registry(), Field: s.Field, Spec: map[string]any{"referenceType": "Flunder"}}
-}
-
-// UnsupportedAggregated names what a scenario does that is impossible beside aggregated API servers; nothing without them.
-func UnsupportedAggregated(s *scenario.Scenario) []string {
-	var lacks []string
-	if len(s.Topology.Aggregated()) == 0 {
-		return nil
-	}
-	if s.Topology.Start == scenario.StartStopped {
-		lacks = append(lacks, "start: stopped with aggregated API servers: they end where no kube-apiserver answers them, and nobody starts them again")
-	}
-	if s.Topology.Aggregators > 1 {
-		lacks = append(lacks, "several aggregators with aggregated API servers: one for each is run")
-	}
-	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbNode }) {
-		lacks = append(lacks, "node with aggregated API servers: their pods stay where they are")
-	}
-	return lacks
 }

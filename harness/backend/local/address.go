@@ -43,7 +43,6 @@ func anyLoopback() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// port is a free port, as host:port.
 func (a *address) port() (string, error) {
 	l, err := net.Listen("tcp4", net.JoinHostPort(a.ip, "0"))
 	if err != nil {

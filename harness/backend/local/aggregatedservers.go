@@ -34,8 +34,6 @@ type aggregatedServers struct {
 	links map[string]*netfault.Link // from each node's reporter to the load balancer
 }
 
-var _ live.AggregatedAPIServer = (*aggregatedServers)(nil)
-
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
 func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 	for _, name := range apiServers {
@@ -71,60 +69,25 @@ func (f *aggregatedServers) link(node string) *netfault.Link {
 	return f.links[node]
 }
 
-// AggregatedAPIServers implements live.WithAggregated.
-func (p *controlPlane) AggregatedAPIServers() []live.AggregatedAPIServer {
-	var all []live.AggregatedAPIServer
-	for _, f := range p.fleets {
-		all = append(all, f)
-	}
-	return all
-}
-
-// APIServer implements live.AggregatedAPIServer.
-func (f *aggregatedServers) APIServer() string { return f.Stub.APIServer }
-
-// Nodes implements live.ControlPlane.
-func (f *aggregatedServers) Nodes() *live.Nodes { return &f.nodes }
-
-// AggregatedAPIServers implements live.WithAggregated: there is nothing beside it but kube-apiserver.
-func (f *aggregatedServers) AggregatedAPIServers() []live.AggregatedAPIServer { return nil }
-
-// NodeUnit implements live.ControlPlane: its pods only. Nodes are the plane's.
+// NodeUnit is of its pods only: nodes are the control plane's.
 func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	return f.states.Of(role, nodes, ready)
 }
 
-// AggregatorPlace implements live.ControlPlane.
 func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	at := f.at(f.controlPlane.AggregatorPlace(i))
-	at.StreamAddress = f.streams.address(i)
+	at := f.controlPlane.AggregatorPlace(i)
+	at.Dir, at.SeenDir, at.StreamAddress = f.dir, f.dir, f.streams.address(i)
 	return at
 }
 
-// at is a place whose files are its own.
-func (f *aggregatedServers) at(p live.Place) live.Place {
-	p.Dir, p.SeenDir = f.dir, f.dir
-	return p
-}
-
-var errAggregatedNodes = errors.New("the pods of further API servers stay where they are")
-
-// AddNode implements live.ControlPlane.
-func (f *aggregatedServers) AddNode(context.Context, string, live.Encryption, func(context.Context) error) (*live.Node, error) {
-	return nil, errAggregatedNodes
-}
-
-// Isolate implements live.ControlPlane.
-func (f *aggregatedServers) Isolate(context.Context, *live.Node) error { return errAggregatedNodes }
-
-// RemoveNode implements live.ControlPlane.
-func (f *aggregatedServers) RemoveNode(context.Context, *live.Node) error { return errAggregatedNodes }
+// OperatorPlace is beside the aggregator.
+func (f *aggregatedServers) OperatorPlace() live.Place { return f.AggregatorPlace(1) }
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
 	for _, n := range f.nodes.List() {
 		s := n.Server.(apiServer)
-		if err := f.lb.Add(n.Name, s.Addr()); err != nil {
+		if err := f.lb.Add(n.Name, s.Info().Addr); err != nil {
 			return err
 		}
 		if err := s.Server.Start(ctx, controlplane.Started); err != nil {
@@ -136,15 +99,15 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.cp.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
+	objects, err := f.cp.Authority.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}
-	return f.cp.Install(ctx, objects...)
+	return f.cp.Servers.Install(ctx, objects...)
 }
 
-// reset is for the next scenario; what it proves is live.ResetFurther's.
-func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, used bool) error {
+// reset is for the next scenario; what it proves is live.ResetAggregated's.
+func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, used bool, of *live.ControlPlane, is live.APIServer) error {
 	if used {
 		if err := clearPlugins(ctx, &f.nodes); err != nil {
 			return err
@@ -156,7 +119,7 @@ func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, use
 	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
 		return err
 	}
-	return live.ResetAggregated(ctx, f.controlPlane, f)
+	return live.ResetAggregated(ctx, of, is)
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

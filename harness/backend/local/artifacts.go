@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
-// Collect implements live.ControlPlane: what this plane has beyond objects are logs, and those are always kept.
+// Collect implements live.Recording: what this plane has beyond objects are logs, and those are always kept.
 func (p *controlPlane) Collect(context.Context, string, func(string)) error { return nil }
 
 // explain keeps the logs of a plane that did not come up. What failed is in the first line of its error.

@@ -2,61 +2,41 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/internal/command"
 )
 
-// Name of the backend.
 const Name = "local"
 
-// Backend runs control planes on this machine and keeps clean ones for later scenarios. Its methods may be called at the
-// same time.
+// Backend runs control planes on this machine and keeps clean ones for later scenarios.
 type Backend struct {
-	opts   Options
-	planes *pool.Pool[*controlPlane]
-
-	mu       sync.Mutex
-	closed   bool
-	runDir   *process.RunDir // made by the first Prepare
-	programs *live.Programs
-	binaries *assets.Binaries
-	booted   int // planes so far, for their directories
+	*pool.Backend[*controlPlane]
+	opts     Options
+	binaries assets.Binaries
 }
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.planes = pool.New(pool.Options[*controlPlane]{
+	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, SystemUnderTest: &b.opts.SystemUnderTest, PluginArgs: opts.PluginArgs, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
 		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
-		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: opts.idle(),
-	})
+		Boot: b.boot, Explain: explain, Idle: opts.idle(),
+	}})
 	return b, nil
 }
-
-// Name implements backend.Backend.
-func (b *Backend) Name() string { return Name }
-
-// Timing implements backend.Backend.
-func (b *Backend) Timing() contract.Timing { return live.Timing() }
 
 // Unsupported implements backend.Backend. Everything in the scenario language but clocks can be done here; what is listed besides are
 // scenarios that ask for more than this machine can hold, or for an operator that does not exist.
@@ -80,96 +60,31 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 // maxNodes is the scenario language's own limit; 300 MB of memory each.
 const maxNodes = 7
 
-// Prepare implements backend.Backend.
-func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
-	e, err := b.prepare(ctx, spec)
-	if err != nil {
-		return nil, fmt.Errorf("local backend: prepare scenario %s: %w", spec.Scenario.Name, err)
-	}
-	return e, nil
-}
-
-func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environment, error) {
-	if spec.Progress == nil {
-		spec.Progress = func(string) {}
-	}
-	if err := b.setUp(ctx, spec.Progress); err != nil {
-		return nil, err
-	}
-	return b.planes.Prepare(ctx, spec)
-}
-
-func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
-}
-
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
-	b.mu.Lock()
-	b.booted++
-	dir, runDir := filepath.Join(b.runDir.Path, fmt.Sprintf("p%d", b.booted)), b.runDir.Path
-	b.mu.Unlock()
+	number, shared := b.Number()
 	shape := shapeOf(s)
 	sample, err := sampleFor(ctx, s, progress)
 	if err != nil {
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	p, err := boot(ctx, newProcesses(b.programs, runDir, *b.binaries), shape, live.KeyIDs(s), dir, b.opts.ReporterMountSockets, sample)
+	p, err := boot(ctx, newProcesses(shared.Programs, shared.Dir, b.binaries), shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.ReporterMountSockets, sample)
 	p.manifest = b.opts.Manifest
 	return p, err
 }
 
-// setUp makes what all planes share.
-func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.closed {
-		return errors.New("the backend is closed")
-	}
-	if b.runDir == nil {
-		dir, err := process.NewRunDir(ctx)
-		if err != nil {
-			return err
-		}
-		b.runDir, b.programs = dir, live.NewPrograms(dir.Path, progress)
-		b.programs.Plugin = b.opts.Plugin
-		if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err != nil {
-			return err // validated in New
-		}
-	}
-	for _, name := range b.opts.Own() { // before anything boots
-		if _, err := b.programs.Find(ctx, name); err != nil {
+// setUp finds the programs that are used, before anything boots.
+func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string)) (err error) {
+	for _, name := range b.opts.Own() {
+		if _, err := s.Programs.Find(ctx, name); err != nil {
 			return err
 		}
 	}
-	if b.binaries == nil {
-		o := b.opts.Assets
-		if o.Progress == nil {
-			o.Progress = progress
-		}
-		binaries, err := assets.Ensure(ctx, o)
-		if err != nil {
-			return err
-		}
-		b.binaries = &binaries
+	o := b.opts.Assets
+	if o.Progress == nil {
+		o.Progress = progress
 	}
-	return nil
-}
-
-// Kept is the environments that were left running, in the order of their release.
-func (b *Backend) Kept() []*live.Environment { return b.planes.Kept() }
-
-// Close implements backend.Backend. It also ends environments that were kept.
-func (b *Backend) Close(ctx context.Context) error {
-	b.mu.Lock()
-	b.closed = true
-	dir := b.runDir
-	b.runDir = nil
-	b.mu.Unlock()
-	err := b.planes.Close(ctx)
-	if dir != nil {
-		err = errors.Join(err, dir.Close())
-	}
+	b.binaries, err = assets.Ensure(ctx, o)
 	return err
 }
 

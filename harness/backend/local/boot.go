@@ -38,7 +38,6 @@ func (s Shape) Aggregates() bool { return s.aggregated != "" }
 // Advertises: API servers tell clients of each other.
 func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
-// streams reports whether reporters stream to the aggregator.
 func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
@@ -86,6 +85,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 		}
 	}
 	p.frontUnit = &loadBalancer{host: p.LinkHost, record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
+	p.frontUnit.Phases = p.frontUnit.become
 	for _, from := range []string{live.FromAggregator, live.FromClient} {
 		if p.front[from], err = p.frontUnit.join(from, p.lb.Addr()); err != nil {
 			return err
@@ -111,12 +111,12 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	if err := plugins.Wait(); err != nil {
 		return err
 	}
-	for _, s := range p.cp.Servers() {
-		if err := p.lb.Add(s.Name(), s.FrontAddr()); err != nil {
+	for _, s := range p.servers() {
+		if err := p.lb.Add(s.Info().Name, s.Info().FrontAddr); err != nil {
 			return err
 		}
 	}
-	if err := p.cp.Start(ctx, controlplane.Ready); err != nil {
+	if err := p.cp.Servers.Start(ctx, controlplane.Ready); err != nil {
 		return err
 	}
 	for _, f := range p.fleets {
@@ -138,7 +138,7 @@ func On(ctx context.Context, on Ground, spec backend.Spec, o live.Options, dir s
 	var e *live.Environment
 	if err == nil {
 		o.Release = func(ctx context.Context, _ *live.Environment, _ bool) error { return p.Close(ctx) }
-		e, err = live.Begin(ctx, p, spec, o)
+		e, err = live.Begin(ctx, p.Parts(), spec, o)
 	}
 	if err != nil {
 		return nil, errors.Join(err, p.Close(context.WithoutCancel(ctx)))

@@ -4,16 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
@@ -26,7 +24,7 @@ type controlPlane struct {
 	logs         string
 	mountSockets bool // Options.ReporterMountSockets
 
-	cp        Cluster
+	cp        *Cluster
 	lb        *netfault.LoadBalancer
 	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
@@ -48,80 +46,48 @@ type controlPlane struct {
 	dirty string                    // why it cannot be used again; empty: it can
 }
 
-var (
-	_ live.ControlPlane = (*controlPlane)(nil)
-	_ live.StaleLister  = (*controlPlane)(nil)
-)
+func (p *controlPlane) Parts() *live.ControlPlane {
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p.plugins(), Processes: p, Places: p}}
+	for _, f := range p.fleets {
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f.plugins(), Processes: f, Places: f})
+	}
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
+		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}
+}
 
-// Traits implements live.ControlPlane.
+func (p *controlPlane) server(node string) (NodeServer, error) {
+	if n := p.nodes.Get(node); n != nil {
+		return n.Server.(apiServer).Server.(NodeServer), nil
+	}
+	return nil, fmt.Errorf("node %s: there are %v", node, p.nodes.Names())
+}
+
+func (p *controlPlane) servers() (all []NodeServer) {
+	for _, n := range p.nodes.List() {
+		all = append(all, n.Server.(apiServer).Server.(NodeServer))
+	}
+	return all
+}
+
 func (p *controlPlane) Traits() live.Traits {
 	t := p.Ground.Traits()
 	t.Dir, t.Streaming, t.Host = p.dir, p.shape.streams(), p.Machine().Host()
 	return t
 }
 
-// Nodes implements live.ControlPlane.
-func (p *controlPlane) Nodes() *live.Nodes { return &p.nodes }
-
-// Logs implements live.ControlPlane.
 func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
-// KMS implements live.ControlPlane.
-func (p *controlPlane) KMS() *live.RemoteKMS { return p.kms }
-
-// MarkDirty implements live.ControlPlane. A boot takes ten seconds: what would have to be repaired is not worth the code.
+// MarkDirty keeps other scenarios from the control plane. A boot takes ten seconds: what would have to be repaired is not worth the code.
 func (p *controlPlane) MarkDirty(d live.Taint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dirty = string(d)
 }
 
-// Vacate implements pool.Plane.
 func (p *controlPlane) Vacate(context.Context) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return cmp.Or(p.Kept(), p.dirty)
-}
-
-// Kubeconfig implements live.ControlPlane.
-func (p *controlPlane) Kubeconfig(user string, groups []string, server string) ([]byte, error) {
-	return p.cp.Kubeconfig(user, groups, server)
-}
-
-// Certificate implements live.ControlPlane.
-func (p *controlPlane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
-	return p.cp.Certificate(user, groups, life)
-}
-
-// Serving implements live.ControlPlane.
-func (p *controlPlane) Serving(name string, names ...string) (cert, key []byte, err error) {
-	return p.cp.Serving(name, names...)
-}
-
-// RESTConfig implements live.ControlPlane.
-func (p *controlPlane) RESTConfig(user string, groups []string, server string) (*rest.Config, error) {
-	return p.cp.RESTConfig(user, groups, server)
-}
-
-// ClientServer implements live.ControlPlane.
-func (p *controlPlane) ClientServer() string { return "https://" + p.front[live.FromClient].Addr() }
-
-// Etcd implements live.ControlPlane: there is one member, whatever the node.
-func (p *controlPlane) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: p.cp.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
-}
-
-// LoadBalancer implements live.ControlPlane.
-func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
-
-// ReadEtcd implements live.ControlPlane.
-func (p *controlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	return p.cp.ReadEtcd(ctx, key)
-}
-
-// RangeEtcd implements live.ControlPlane.
-func (p *controlPlane) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return p.cp.RangeEtcd(ctx, r)
 }
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
@@ -147,7 +113,7 @@ func (p *controlPlane) Close(ctx context.Context) error {
 		errs = append(errs, p.lb.Close())
 	}
 	if p.cp != nil {
-		errs = append(errs, p.cp.Close(ctx))
+		errs = append(errs, p.cp.Servers.Close(ctx))
 	}
 	if p.kms != nil {
 		p.kms.Close()

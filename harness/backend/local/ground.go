@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -27,7 +26,7 @@ type Ground interface {
 	LinkHost(name string) host.Host
 	Port(name string) (string, error)
 	// Cluster makes etcd and no API servers yet; it is called once. dir and logs are folders of this machine.
-	Cluster(s Shape, dir, logs string) (Cluster, error)
+	Cluster(s Shape, dir, logs string) (*Cluster, error)
 	// Traits are what planes on it have in common, apart from Dir and Streaming.
 	Traits() live.Traits
 	// Kept is why the plugins of a plane cannot be used by another scenario; empty: they can.
@@ -45,18 +44,20 @@ type Events interface {
 	KillAll()
 }
 
-// Cluster is etcd and its API servers.
-type Cluster interface {
-	Authority
-	Storage
+// Cluster is etcd and its API servers, each part for the code that needs it.
+type Cluster struct {
+	Servers   Servers
+	Authority Authority
+	Storage   live.Storage
+}
+
+// Servers are etcd and the API servers.
+type Servers interface {
 	// Add makes the API server of a node, which is not started.
 	Add(spec controlplane.ServerSpec) (NodeServer, error)
-	Server(name string) (NodeServer, error)
-	Servers() []NodeServer
 	Remove(ctx context.Context, name string) error
-	// AddAggregated makes one behind the aggregation layer, which is not started; Manifests are what leads requests to it.
+	// AddAggregated makes one behind the aggregation layer, which is not started.
 	AddAggregated(spec controlplane.AggregatedSpec) (Server, error)
-	Manifests(s controlplane.APIService) ([]*unstructured.Unstructured, error)
 	// Start starts etcd and all API servers.
 	Start(ctx context.Context, until controlplane.Readiness) error
 	Install(ctx context.Context, objects ...*unstructured.Unstructured) error
@@ -65,18 +66,11 @@ type Cluster interface {
 
 // Authority signs for the API servers of a cluster and its clients.
 type Authority interface {
-	Kubeconfig(user string, groups []string, server string) ([]byte, error)
-	Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error)
-	Serving(name string, names ...string) (cert, key []byte, err error)
-	RESTConfig(user string, groups []string, server string) (*rest.Config, error)
+	live.Credentials
+	// Reissue makes a token of a service account one that was made so much earlier.
 	Reissue(token string, earlier time.Duration) (string, error)
-}
-
-// Storage is etcd.
-type Storage interface {
-	Etcd() live.Unit
-	ReadEtcd(ctx context.Context, key string) ([]byte, error)
-	RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error)
+	// Manifests are what leads requests to an aggregated API server.
+	Manifests(s controlplane.APIService) ([]*unstructured.Unstructured, error)
 }
 
 // Server is an API server: a kube-apiserver, or one behind the aggregation layer.
@@ -88,21 +82,22 @@ type Server interface {
 	Pause(context.Context) error
 	Resume(context.Context) error
 	Status() live.Status
-	Name() string
-	Addr() string
-	URL() string
-	AuditLog() string
-	LogFile() string
-	EncryptionFile() string
-	SetEncryption(controlplane.Encryption) error
+	// SetEncryptionText replaces its EncryptionConfiguration in one step.
 	SetEncryptionText([]byte) error
+	Info() ServerInfo
+}
+
+// ServerInfo is where an API server is found.
+type ServerInfo struct {
+	live.ServerInfo
+	Name, Addr string
+	// FrontAddr is where clients connect that are to learn of other API servers; empty of one behind the aggregation layer.
+	FrontAddr string
 }
 
 // NodeServer is the kube-apiserver of a node.
 type NodeServer interface {
 	Server
-	// FrontAddr is where clients connect that are to learn of other API servers.
-	FrontAddr() string
 	// SetEtcdLink puts a fault in force between it and etcd.
 	SetEtcdLink(f netfault.Fault) error
 }
@@ -120,17 +115,13 @@ func newProcesses(programs *live.Programs, runDir string, binaries assets.Binari
 	return &processes{Host: live.NewHost(programs, runDir), binaries: binaries}
 }
 
-// Machine implements Ground.
 func (g *processes) Machine() live.Machine { return g.Host }
 
-// LinkHost implements Ground.
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
-// Port implements Ground.
 func (g *processes) Port(string) (string, error) { return g.address.port() }
 
-// Cluster implements Ground.
-func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
+func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
 	var err error
 	if g.address, err = claimAddress(); err != nil {
 		return nil, err
@@ -142,10 +133,10 @@ func (g *processes) Cluster(s Shape, dir, logs string) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return processCluster{cp}, nil
+	c := processCluster{cp}
+	return &Cluster{Servers: c, Authority: c, Storage: c}, nil
 }
 
-// Traits implements Ground.
 func (g *processes) Traits() live.Traits {
 	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
 	if g.binaries.EncryptionPoll {
@@ -154,7 +145,6 @@ func (g *processes) Traits() live.Traits {
 	return t
 }
 
-// Kept implements Ground.
 func (g *processes) Kept() string {
 	switch {
 	case len(g.Programs.PluginArgs) > 0:
@@ -165,7 +155,6 @@ func (g *processes) Kept() string {
 	return ""
 }
 
-// Close implements Ground.
 func (g *processes) Close(ctx context.Context) error {
 	err := g.Supervisor.Close(ctx)
 	if g.address != nil {
@@ -174,10 +163,18 @@ func (g *processes) Close(ctx context.Context) error {
 	return err
 }
 
-// processCluster is a Cluster of processes.
+// processCluster is the parts of a Cluster of processes.
 type processCluster struct{ *controlplane.ControlPlane }
 
-// Add implements Cluster.
+var (
+	_ Servers      = processCluster{}
+	_ Authority    = processCluster{}
+	_ live.Storage = processCluster{}
+	_ NodeServer   = nodeProcess{}
+	_ Server       = aggregatedProcess{}
+	_ live.Unit    = etcd{}
+)
+
 func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
 	spec.Args = append(spec.Args, "--vmodule=envelope=6")
 	s, err := c.ControlPlane.Add(spec)
@@ -187,24 +184,6 @@ func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
 	return nodeProcess{s}, nil
 }
 
-// Server implements Cluster.
-func (c processCluster) Server(name string) (NodeServer, error) {
-	s, err := c.ControlPlane.Server(name)
-	if err != nil {
-		return nil, err
-	}
-	return nodeProcess{s}, nil
-}
-
-// Servers implements Cluster.
-func (c processCluster) Servers() (all []NodeServer) {
-	for _, s := range c.ControlPlane.Servers() {
-		all = append(all, nodeProcess{s})
-	}
-	return all
-}
-
-// AddAggregated implements Cluster.
 func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server, error) {
 	spec.Args = append(spec.Args, "--vmodule=envelope=6")
 	s, err := c.ControlPlane.AddAggregated(spec)
@@ -214,15 +193,15 @@ func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server,
 	return aggregatedProcess{s}, nil
 }
 
-// Etcd implements Storage.
-func (c processCluster) Etcd() live.Unit { return etcd{c.ControlPlane.Etcd()} }
+// Etcd implements live.Storage: there is one member, whatever the node.
+func (c processCluster) Etcd(string) ([]live.Target, error) {
+	return []live.Target{{Unit: etcd{c.ControlPlane.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
+}
 
-// ReadEtcd implements Storage.
 func (c processCluster) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	return live.ReadEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), key)
 }
 
-// RangeEtcd implements Storage.
 func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
 	return live.RangeEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), r)
 }
@@ -231,23 +210,25 @@ func (c processCluster) transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
 }
 
-// nodeProcess is a kube-apiserver.
 type nodeProcess struct{ *controlplane.APIServer }
 
-// Status implements Server.
 func (s nodeProcess) Status() live.Status { return live.StatusOf(s.Process()) }
 
-// SetEtcdLink implements NodeServer.
+func (s nodeProcess) Info() ServerInfo {
+	return ServerInfo{live.ServerInfo{URL: s.URL(), AuditLog: s.AuditLog(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), s.APIServer.FrontAddr()}
+}
+
 func (s nodeProcess) SetEtcdLink(f netfault.Fault) error { return s.EtcdLink().Set(f) }
 
-// aggregatedProcess is a sample-apiserver.
 type aggregatedProcess struct{ *controlplane.Aggregated }
 
-// Status implements Server.
 func (s aggregatedProcess) Status() live.Status { return live.StatusOf(s.Process()) }
+
+func (s aggregatedProcess) Info() ServerInfo {
+	return ServerInfo{live.ServerInfo{URL: s.URL(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), ""}
+}
 
 // etcd is the one member that serves all nodes.
 type etcd struct{ *controlplane.Etcd }
 
-// Status implements live.Unit.
 func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -12,7 +13,8 @@ import (
 // network is the links of a control plane and their faults.
 type network struct{ p *controlPlane }
 
-// SetLink implements live.ControlPlane.
+var _ live.StaleLister = network{}
+
 func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
@@ -26,7 +28,7 @@ func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) 
 	case l.To == history.RoleLoadBalancer && n.p.front[l.From] != nil:
 		return n.p.front[l.From].Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		s, err := n.p.cp.Server(l.Node)
+		s, err := n.p.server(l.Node)
 		if err != nil {
 			return err
 		}
@@ -52,7 +54,8 @@ func (n network) setReporterLinks(node string, f netfault.Fault) error {
 	return errors.Join(errs...)
 }
 
-// StaleList implements live.StaleLister.
+func (n network) LoadBalancer() live.Unit { return n.p.frontUnit }
+
 func (n network) StaleList(stale bool) {
 	if stale {
 		n.p.lb.Freeze()

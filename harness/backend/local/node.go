@@ -30,15 +30,15 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if err := os.MkdirAll(p.nodeDir(name), 0o700); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	server, err := p.cp.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told)})
+	server, err := p.cp.Servers.Add(controlplane.ServerSpec{Name: name, Encryption: p.encryption(name, told)})
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	n := &live.Node{Name: name, Server: apiServer{server, p}}
+	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info().ServerInfo}
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	config, err := adminConfig(p.cp, server.URL())
+	config, err := adminConfig(p.cp.Authority, n.URL)
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -52,7 +52,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	}
 	p.Register(history.Process{Role: history.RoleAPIServer, Node: name}, "apiserver-"+name)
 	for _, k := range told.PluginIDs() {
-		if _, err := p.AddPlugin(ctx, n, k); err != nil {
+		if _, err := p.plugins().AddPlugin(ctx, n, k); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +77,7 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 	server, env := link.Addr(), []string(nil)
 	var inCluster *live.InCluster
 	if p.shape.connectivity == history.ConnectService {
-		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Reissue}
+		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Authority.Reissue}
 		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
 		address, err := inClusterEnv(server)
 		if err != nil {
@@ -85,8 +85,8 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 		}
 		env = append(env, address...)
 	}
-	at := p.place("https://"+server, metrics, env, mounts)
-	at.SocketDir, at.MetricsURL, at.InCluster = sockets, "http://"+metrics+"/metrics", inCluster
+	at := live.PlaceOn(p.Machine(), "https://"+server, p.dir, env, mounts)
+	at.MetricsAddress, at.SocketDir, at.MetricsURL, at.InCluster = metrics, sockets, "http://"+metrics+"/metrics", inCluster
 	if p.streams != nil {
 		if at.Aggregators, err = p.streams.join(name); err != nil {
 			return live.Place{}, err
@@ -116,52 +116,51 @@ func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.L
 	if history.ThroughLoadBalancer(p.shape.connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
-	link := "reporter of " + name + " to " + server.Name()
-	return netfault.NewLink(p.LinkHost(link), link, server.Addr())
+	link := "reporter of " + name + " to " + server.Info().Name
+	return netfault.NewLink(p.LinkHost(link), link, server.Info().Addr)
 }
 
-// AggregatorPlace implements live.ControlPlane. Nobody asks for an aggregator's metrics.
+// AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
 func (p *controlPlane) AggregatorPlace(i int) live.Place {
-	at := p.place("https://"+p.front[live.FromAggregator].Addr(), "127.0.0.1:0", nil, nil)
+	at := live.PlaceOn(p.Machine(), "https://"+p.front[live.FromAggregator].Addr(), p.dir, nil, nil)
 	at.StreamAddress = p.streams.address(i)
 	return at
 }
 
-// place is this machine, with what a program has in its environment and what it sees at another place.
-func (p *controlPlane) place(server, metrics string, env []string, mounts []process.Mount) live.Place {
-	return live.Place{Server: server, Dir: p.dir, SeenDir: p.dir, MetricsAddress: metrics,
-		Unit: func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
-			return p.Machine().Unit(identity, nil, func(ctx context.Context) (process.Spec, error) {
-				c, err := command(ctx)
-				if err != nil {
-					return process.Spec{}, err
-				}
-				path, err := p.Machine().Find(ctx, c.Program)
-				return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
-			})
-		}}
-}
+// OperatorPlace is beside the aggregator.
+func (p *controlPlane) OperatorPlace() live.Place { return p.AggregatorPlace(1) }
 
 // adminConfig is how a user who may do everything reaches a server.
 func adminConfig(a Authority, server string) (*rest.Config, error) {
 	return a.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
 }
 
-// AddPlugin implements live.ControlPlane.
-func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, p.plugin(n.Name, keyID), p.Machine())
+// plugins starts the plugins of an API server as processes of this machine. It implements live.PluginStarter.
+type plugins struct {
+	machine live.Machine
+	like    live.HostPlugin          // all of them, but for what depends on the node and the keyID
+	dir     func(node string) string // of sockets
 }
 
-// TryPlugin implements live.ControlPlane.
-func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.plugin(live.Preflight, keyID).Try(ctx, p.Machine())
+func (p plugins) of(node, keyID string) live.HostPlugin {
+	g := p.like
+	g.Node, g.KeyID, g.Dir = node, keyID, p.dir(node)
+	return g
 }
 
-func (p *controlPlane) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{Node: node, KeyID: keyID, Dir: p.nodeDir(node), Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}
+func (p plugins) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	return n.StartPlugin(ctx, p.of(n.Name, keyID), p.machine)
 }
 
-// AddNode implements live.ControlPlane. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
+func (p plugins) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	return p.of(live.Preflight, keyID).Try(ctx, p.machine)
+}
+
+func (p *controlPlane) plugins() plugins {
+	return plugins{p.Machine(), live.HostPlugin{Logs: p.logs, Root: p.dir, KMS: p.kms, Profile: &p.profile}, p.nodeDir}
+}
+
+// AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
@@ -177,25 +176,23 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 func (p *controlPlane) serve(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	server, err := p.cp.Server(name)
+	server, err := p.server(name)
 	if err != nil {
 		return err
 	}
 	if err := server.Start(ctx, controlplane.Ready); err != nil {
 		return err
 	}
-	return p.lb.Add(name, server.FrontAddr())
+	return p.lb.Add(name, server.Info().FrontAddr)
 }
 
-// Isolate implements live.ControlPlane.
 func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
 	return p.lb.Remove(n.Name)
 }
 
-// RemoveNode implements live.ControlPlane.
 func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
-	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Remove(ctx, n.Name)) // a clean stop would drain for seconds
+	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Servers.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()
 	p.mu.Lock()
 	link, linked := p.links[n.Name]
@@ -225,26 +222,26 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err := os.MkdirAll(f.nodeDir(name), 0o700); err != nil {
 		return err
 	}
-	server, err := f.cp.AddAggregated(controlplane.AggregatedSpec{
+	server, err := f.cp.Servers.AddAggregated(controlplane.AggregatedSpec{
 		Kind: f.Stub.APIServer, Name: name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
 		ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: f.encryption(name, told),
 	})
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}}
+	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}, ServerInfo: server.Info().ServerInfo}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}
-	if n.Admin, err = f.client(beside.Server.URL()); err != nil {
+	if n.Admin, err = f.client(beside.URL); err != nil {
 		return err
 	}
-	if n.Direct, err = f.client(server.URL()); err != nil {
+	if n.Direct, err = f.client(n.URL); err != nil {
 		return err
 	}
 	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stub.APIServer, Node: name}, f.Stub.APIServer+"-"+name)
 	for _, k := range told.PluginIDs() {
-		if _, err := f.AddPlugin(ctx, n, k); err != nil {
+		if _, err := f.plugins().AddPlugin(ctx, n, k); err != nil {
 			return err
 		}
 	}
@@ -254,7 +251,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 }
 
 func (f *aggregatedServers) client(url string) (*live.Client, error) {
-	config, err := adminConfig(f.cp, url)
+	config, err := adminConfig(f.cp.Authority, url)
 	if err != nil {
 		return nil, err
 	}
@@ -276,24 +273,16 @@ func (f *aggregatedServers) reporterPlace(name string) (live.Place, error) {
 	f.links[name] = link
 	f.mu.Unlock()
 	sockets, mounts := f.sockets(f.nodeDir(name))
-	at := f.at(f.place("https://"+link.Addr(), metrics, nil, mounts))
-	at.SocketDir, at.MetricsURL = sockets, "http://"+metrics+"/metrics"
+	at := live.PlaceOn(f.Machine(), "https://"+link.Addr(), f.dir, nil, mounts)
+	at.MetricsAddress, at.SocketDir, at.MetricsURL = metrics, sockets, "http://"+metrics+"/metrics"
 	if f.streams != nil {
 		at.Aggregators = f.streams.addresses
 	}
 	return at, nil
 }
 
-// AddPlugin implements live.ControlPlane.
-func (f *aggregatedServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, f.plugin(n.Name, keyID), f.Machine())
-}
-
-// TryPlugin implements live.ControlPlane.
-func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.plugin(live.Preflight, keyID).Try(ctx, f.Machine())
-}
-
-func (f *aggregatedServers) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: f.Stub.APIServer, Node: node, KeyID: keyID, Dir: f.nodeDir(node), Logs: f.logs, Root: f.controlPlane.dir, KMS: f.kms, Profile: &f.profile}
+func (f *aggregatedServers) plugins() plugins {
+	all := f.controlPlane.plugins()
+	all.like.APIServer, all.like.Profile, all.dir = f.Stub.APIServer, &f.profile, f.nodeDir
+	return all
 }

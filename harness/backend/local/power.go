@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// NodeUnit implements live.ControlPlane: a node, and the pod on it, are no more than their processes here.
+// NodeUnit implements live.Processes: a node, and the pod on it, are no more than their processes here.
 func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	u := p.states.Of(role, nodes, ready)
 	if role != history.RoleNode {
@@ -19,7 +19,7 @@ func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*liv
 	return &powered{Unit: u, controlPlane: p, nodes: nodes, ready: ready}
 }
 
-// RestartContainer implements live.ControlPlane: a process is its own container here.
+// RestartContainer implements live.Processes: a process is its own container here.
 func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err
@@ -42,6 +42,8 @@ type powered struct {
 	ready        func(*live.Target)
 }
 
+var _ live.Unit = (*powered)(nil)
+
 // last says whether no node is left but these.
 func (u *powered) last() bool {
 	left := map[string]bool{}
@@ -59,11 +61,12 @@ func (u *powered) last() bool {
 	return true
 }
 
+// etcd is the one member, which is there whatever the node.
 func (u *powered) etcd() live.Target {
-	return live.Target{Unit: u.controlPlane.cp.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}
+	all, _ := u.controlPlane.cp.Storage.Etcd("")
+	return all[0]
 }
 
-// Kill implements live.Unit.
 func (u *powered) Kill(ctx context.Context) error {
 	var all errgroup.Group
 	if u.last() {
@@ -101,10 +104,8 @@ func (u *powered) Pause(ctx context.Context) error {
 	return err
 }
 
-// Silence implements live.Silencer.
 func (u *powered) Silence(ctx context.Context) error { return live.Silence(ctx, u.Unit) }
 
-// Resume implements live.Unit.
 func (u *powered) Resume(ctx context.Context) error {
 	var err error
 	if u.controlPlane.etcdPaused.Swap(false) {

@@ -64,7 +64,7 @@ func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
 func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
-	before, err := os.ReadFile(n.Server.EncryptionFile())
+	before, err := os.ReadFile(n.EncryptionFile)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	if err != nil {
 		return err
 	}
-	after, err := os.ReadFile(n.Server.EncryptionFile())
+	after, err := os.ReadFile(n.EncryptionFile)
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
@@ -93,7 +93,7 @@ func (r repair) restorePlugins(ctx context.Context, n *live.Node, keyIDs []strin
 				return fmt.Errorf("plugin %s: %w", k, err)
 			}
 		}
-		g, err := r.p.AddPlugin(ctx, n, k)
+		g, err := r.p.plugins().AddPlugin(ctx, n, k)
 		if err == nil {
 			err = g.Clear(ctx)
 		}

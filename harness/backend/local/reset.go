@@ -14,7 +14,7 @@ import (
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	used := p.used
+	used, parts := p.used, p.Parts()
 	if used {
 		if err := p.repairs.run(ctx, live.KeyIDs(s)); err != nil {
 			return fmt.Errorf("repair: %w", err)
@@ -27,11 +27,11 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err := p.repairs.install(ctx, s.Operator); err != nil {
 		return err
 	}
-	if err := live.Reset(ctx, p, s.Operator); err != nil {
+	if err := live.Reset(ctx, parts, s.Operator); err != nil {
 		return err
 	}
-	for _, f := range p.fleets {
-		if err := f.reset(ctx, s, used); err != nil {
+	for i, f := range p.fleets {
+		if err := f.reset(ctx, s, used, parts, parts.APIServers[i+1]); err != nil {
 			return err
 		}
 	}
@@ -42,8 +42,9 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 func (r repair) clearLinks(ctx context.Context) error {
 	r.p.lb.Update()
 	errs := []error{r.p.frontUnit.Start(ctx)}
-	for _, s := range r.p.cp.Servers() {
-		errs = append(errs, r.p.link(s.Name()).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(s.Name(), netfault.Fault{}))
+	for _, s := range r.p.servers() {
+		name := s.Info().Name
+		errs = append(errs, r.p.link(name).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }
@@ -74,7 +75,7 @@ func (r repair) install(ctx context.Context, operator string) error {
 			r.p.manifest(o)
 		}
 	}
-	if err := r.p.cp.Install(ctx, objects...); err != nil {
+	if err := r.p.cp.Servers.Install(ctx, objects...); err != nil {
 		return err
 	}
 	r.p.installed[live.OperatorFlag(operator)] = true

@@ -163,7 +163,7 @@ func TestFaultsShowAndGo(t *testing.T) {
 // closed checks that no other user may connect to a socket of plugins, of their control APIs or of the remote KMS, nor reach one.
 func (w *world) closed() {
 	w.t.Helper()
-	dir := w.env.(*live.Environment).ControlPlane().Traits().Dir
+	dir := w.env.(*live.Environment).ControlPlane().Traits.Dir
 	found, open := openSockets(w.t, dir)
 	if len(found) < 5 || len(open) > 0 { // two plugins with their control APIs, and the remote KMS
 		w.t.Errorf("of the sockets %v others may reach %v, expected none", found, open)

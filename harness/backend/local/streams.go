@@ -64,7 +64,6 @@ func (s *streams) set(node string, f netfault.Fault) error {
 	return errors.Join(errs...)
 }
 
-// leave closes the links of a node.
 func (s *streams) leave(node string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -31,7 +30,6 @@ type apiServer struct {
 
 var _ live.Server = apiServer{}
 
-// Start implements live.Unit.
 func (s apiServer) Start(ctx context.Context) error {
 	if err := s.Server.Start(ctx, controlplane.Live); err != nil {
 		return err
@@ -42,26 +40,26 @@ func (s apiServer) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Silence implements live.Silencer.
 func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx, s.Server) }
 
-// Ready implements live.Server.
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
-// SetEncryption implements live.Server.
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	if err := s.Server.SetEncryption(s.sockets.encryption(s.Name(), told)); err != nil {
+	text, err := s.sockets.encryption(s.Info().Name, told).YAML()
+	if err != nil {
 		return "", err
 	}
-	return hashOfFile(s.EncryptionFile())
+	return s.write(text)
 }
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	if err := s.SetEncryptionText(inDir(file, s.sockets.nodeDir(s.Name()))); err != nil {
-		return "", err
-	}
-	return hashOfFile(s.EncryptionFile())
+	return s.write(inDir(file, s.sockets.nodeDir(s.Info().Name)))
+}
+
+// write gives the hash by which an API server names its encryption configuration.
+func (s apiServer) write(text []byte) (hash string, err error) {
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), s.SetEncryptionText(text)
 }
 
 // inDir is an encryption configuration whose sockets are in a folder of this machine.
@@ -69,17 +67,9 @@ func inDir(file []byte, dir string) []byte {
 	return bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(dir))
 }
 
-// hashOfFile is how an API server names its encryption configuration.
-func hashOfFile(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("encryption configuration: %w", err)
-	}
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), nil
-}
-
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {
+	live.Phases
 	host   func(name string) host.Host
 	record func(at time.Time, p history.Process)
 
@@ -101,46 +91,25 @@ func (l *loadBalancer) join(client, addr string) (*netfault.Link, error) {
 	return link, link.Set(l.fault)
 }
 
-// leave is for a link that is closed.
 func (l *loadBalancer) leave(link *netfault.Link) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.links, link)
 }
 
-func (l *loadBalancer) become(f netfault.Fault, phase live.Phase, states ...string) error {
+// become does to the connections of clients what the end of a process, or a pause, would do.
+func (l *loadBalancer) become(phase live.Phase, state string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	f := map[live.Phase]netfault.Fault{live.Ended: {Mode: netfault.Reset}, live.Paused: {Mode: netfault.Cut}}[phase]
 	for link := range l.links {
 		if err := link.Set(f); err != nil {
 			return err
 		}
 	}
 	l.fault, l.phase = f, phase
-	for _, state := range states {
-		l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
-	}
+	l.record(time.Now(), history.Process{Role: history.RoleLoadBalancer, State: state})
 	return nil
-}
-
-func (l *loadBalancer) Start(context.Context) error {
-	return l.become(netfault.Fault{}, live.Running, history.ProcessStarted)
-}
-
-func (l *loadBalancer) Stop(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessStopped)
-}
-
-func (l *loadBalancer) Kill(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Reset}, live.Ended, history.ProcessKilled)
-}
-
-func (l *loadBalancer) Pause(context.Context) error {
-	return l.become(netfault.Fault{Mode: netfault.Cut}, live.Paused, history.ProcessPaused)
-}
-
-func (l *loadBalancer) Resume(context.Context) error {
-	return l.become(netfault.Fault{}, live.Running, history.ProcessResumed)
 }
 
 func (l *loadBalancer) Status() live.Status {

@@ -34,7 +34,6 @@ func Describe(nodes int, others ...string) string {
 	return strings.Join(append([]string{text}, slices.DeleteFunc(others, func(o string) bool { return o == "" })...), ", ")
 }
 
-// Options of a pool. All functions are needed.
 type Options[P ControlPlane] struct {
 	// Fits says whether a scenario can run on a plane, once that is reset.
 	Fits func(p P, s *scenario.Scenario) bool
@@ -62,7 +61,6 @@ type Pool[P ControlPlane] struct {
 	kept   []*live.Environment
 }
 
-// New makes an empty pool.
 func New[P ControlPlane](opts Options[P]) *Pool[P] {
 	return &Pool[P]{opts: opts, all: map[P]struct{}{}}
 }

@@ -11,7 +11,6 @@ import (
 	authorization "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	x509request "k8s.io/apiserver/pkg/authentication/request/x509"
@@ -33,7 +32,6 @@ type aggregated struct {
 	proxies authenticator.Request // by certificates of kube-apiservers
 }
 
-// newAggregated has no servers yet.
 func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggregated, error) {
 	stub, err := live.StubOf(apiServer)
 	if err != nil {
@@ -54,7 +52,6 @@ func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggr
 		x509request.VerifyOptionFunc(verify), list(frontProxy), list("X-Remote-User"), list("X-Remote-Uid"), list("X-Remote-Group"), list("X-Remote-Extra-"))}, nil
 }
 
-// AddAggregated implements local.Cluster.
 func (c *ControlPlane) AddAggregated(spec controlplane.AggregatedSpec) (local.Server, error) {
 	s, err := c.addAggregated(spec)
 	if err != nil {
@@ -90,12 +87,7 @@ func (c *ControlPlane) addAggregated(spec controlplane.AggregatedSpec) (*server,
 		return nil, err
 	}
 	c.aggregated = append(c.aggregated, s)
-	return s, s.SetEncryption(spec.Encryption)
-}
-
-// Manifests implements local.Cluster.
-func (c *ControlPlane) Manifests(s controlplane.APIService) ([]*unstructured.Unstructured, error) {
-	return c.identities.Authority.Manifests(s)
+	return s, s.setEncryption(spec.Encryption)
 }
 
 // client is how an aggregated API server reaches a kube-apiserver. OpenShift gives its API servers the role cluster-admin.

@@ -33,10 +33,10 @@ func (w *world) aggregate(ctx context.Context) (stub live.Stub, servers []local.
 		e.Resources = []string{live.Flunders}
 		s, err := w.cluster.AddAggregated(controlplane.AggregatedSpec{Kind: stub.APIServer, Name: node, Server: "https://" + w.balancer.Addr(), Encryption: e})
 		w.must(err)
-		w.must(service.Add(node, s.Addr()))
+		w.must(service.Add(node, s.Info().Addr))
 		servers = append(servers, s)
 	}
-	for _, s := range w.cluster.Servers() {
+	for _, s := range w.cluster.all() {
 		w.must(s.Stop(ctx))
 		w.must(s.Start(ctx, controlplane.Ready))
 	}
@@ -49,7 +49,7 @@ func (w *world) aggregate(ctx context.Context) (stub live.Stub, servers []local.
 // flunders are a user's objects, by way of a server.
 func (w *world) flunders(stub live.Stub, url, user string, wrap func(http.RoundTripper) http.RoundTripper, groups ...string) dynamic.ResourceInterface {
 	w.Helper()
-	config, err := w.cluster.RESTConfig(user, groups, url)
+	config, err := w.cluster.authority().RESTConfig(user, groups, url)
 	w.must(err)
 	if wrap != nil {
 		config.Wrap(wrap)
@@ -95,7 +95,7 @@ func TestAggregatedAPIServer(t *testing.T) {
 		if err := write("none")(); !apierrors.IsNotFound(err) {
 			w.Errorf("without an APIService: %v", err)
 		}
-		objects, err := w.cluster.Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
+		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
 		w.must(w.cluster.Install(ctx, objects...))
 		w.until("a new APIService", 3*time.Second, write("a"), none)
@@ -133,7 +133,7 @@ func TestAggregatedIdentity(t *testing.T) {
 	in(t, 1, func(ctx context.Context, w *world) {
 		stub, servers, service := w.aggregate(ctx)
 		defer service.Close()
-		direct := servers[0].URL()
+		direct := servers[0].Info().URL
 		pretends := func(next http.RoundTripper) http.RoundTripper {
 			return transport.NewAuthProxyRoundTripper("admin", "", []string{"system:masters"}, nil, next)
 		}
@@ -157,7 +157,7 @@ func TestAggregatedIdentity(t *testing.T) {
 				"subjects": []any{map[string]any{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}}}}))
 		w.until("nobody may now", time.Second, func() error { return list(w.flunders(stub, direct, "nobody", nil)) }, none)
 
-		objects, err := w.cluster.Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
+		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
 		w.must(w.cluster.Install(ctx, objects...))
 		w.until("nobody may by way of kube-apiserver", 3*time.Second, func() error { return list(w.flunders(stub, kube, "nobody", nil)) }, none)
@@ -166,7 +166,7 @@ func TestAggregatedIdentity(t *testing.T) {
 		}
 
 		w.must(servers[0].Stop(ctx))
-		for _, s := range w.cluster.Servers() {
+		for _, s := range w.cluster.all() {
 			w.must(s.Kill(ctx))
 		}
 		if err := servers[0].Start(ctx, controlplane.Started); err == nil || !strings.Contains(err.Error(), "ask a kube-apiserver") {

@@ -75,7 +75,6 @@ type target struct {
 	available bool
 }
 
-// close ends connections that nobody uses.
 func (p *proxy) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -49,7 +49,7 @@ func (a *alternatives) ask(ctx context.Context) {
 		if s.Status().Phase != live.Running || s.ask(ctx, controlplane.Ready) != nil {
 			continue
 		}
-		if at, err := netip.ParseAddrPort(s.Addr()); err == nil {
+		if at, err := netip.ParseAddrPort(s.info.Addr); err == nil {
 			ready = append(ready, at)
 		}
 	}

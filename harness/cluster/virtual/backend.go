@@ -24,7 +24,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Options of the backend.
 type Options struct {
 	live.SystemUnderTest
 	live.TestHooks
@@ -52,7 +51,6 @@ var (
 	_ backend.Within  = (*Backend)(nil)
 )
 
-// New is a backend; it starts nothing.
 func New(o Options) *Backend {
 	if o.Programs == nil {
 		o.Programs = Programs()
@@ -66,13 +64,10 @@ func New(o Options) *Backend {
 	return &Backend{o}
 }
 
-// Name implements backend.Backend.
 func (b *Backend) Name() string { return Name }
 
-// Timing implements backend.Backend.
 func (b *Backend) Timing() contract.Timing { return b.options.Timing }
 
-// Unsupported implements backend.Backend.
 func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	lacks := live.UnsupportedVerbs(s, true)
 	if s.Topology.ControlPlanes > maxNodes {
@@ -87,7 +82,6 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	return append(lacks, live.UnsupportedAggregated(s)...)
 }
 
-// Prepare implements backend.Backend.
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	types, err := store.LoadTypes(crds.Variant(spec.Scenario.Topology.CRDs))
 	if err != nil {

@@ -17,7 +17,6 @@ type clocks struct {
 	ahead map[[2]string]time.Duration
 }
 
-// SetClock implements live.Memory.
 func (m *machine) SetClock(role, node string, ahead time.Duration) {
 	m.clocks.mu.Lock()
 	defer m.clocks.mu.Unlock()
@@ -45,7 +44,6 @@ type wrongClock struct {
 	key [2]string
 }
 
-// Now implements clock.PassiveClock.
 func (c wrongClock) Now() time.Time {
 	c.of.clocks.mu.Lock()
 	defer c.of.clocks.mu.Unlock()
@@ -69,5 +67,4 @@ func setAhead(now time.Time, ahead time.Duration) time.Time {
 	return wall
 }
 
-// Since implements clock.PassiveClock.
 func (c wrongClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }

@@ -27,6 +27,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // ControlPlane is one store and its API servers. Its methods may be called at the same time.
@@ -55,6 +56,12 @@ type ControlPlane struct {
 	made       byte // API servers, for their addresses
 }
 
+var (
+	_ local.Servers   = (*ControlPlane)(nil)
+	_ local.Authority = authority{}
+	_ live.Storage    = (*ControlPlane)(nil)
+)
+
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
 func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.Options, auditPolicy []byte, encryptionPoll time.Duration) (*ControlPlane, error) {
 	rules, err := policy.LoadPolicyFromBytes(auditPolicy)
@@ -82,11 +89,10 @@ func (c *ControlPlane) stands(b identity.Bound) bool {
 	return pod != nil && pod.GetUID() == b.PodUID
 }
 
-// Add implements local.Cluster.
 func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
 	s, err := newServer(c, spec.Name, nil)
 	if err == nil {
-		err = s.SetEncryption(spec.Encryption)
+		err = s.setEncryption(spec.Encryption)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("add the API server of %s: %w", spec.Name, err)
@@ -114,7 +120,6 @@ func (c *ControlPlane) address(node string) string {
 	return at.String()
 }
 
-// Remove implements local.Cluster.
 func (c *ControlPlane) Remove(ctx context.Context, node string) error {
 	s, err := c.find(node)
 	if err != nil {
@@ -135,18 +140,6 @@ func (c *ControlPlane) find(node string) (*server, error) {
 	return nil, fmt.Errorf("the API server of %s: %w", node, controlplane.ErrNoServer)
 }
 
-// Server implements local.Cluster.
-func (c *ControlPlane) Server(node string) (local.NodeServer, error) { return c.find(node) }
-
-// Servers implements local.Cluster.
-func (c *ControlPlane) Servers() (all []local.NodeServer) {
-	for _, s := range c.all() {
-		all = append(all, s)
-	}
-	return all
-}
-
-// Start implements local.Cluster.
 func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) error {
 	if err := c.etcd.Start(ctx); err != nil {
 		return err
@@ -162,51 +155,24 @@ func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) 
 	return nil
 }
 
-// Etcd implements local.Cluster.
-func (c *ControlPlane) Etcd() live.Unit { return c.etcd }
-
-// Kubeconfig implements local.Cluster.
-func (c *ControlPlane) Kubeconfig(user string, groups []string, url string) ([]byte, error) {
-	return c.identities.Authority.Kubeconfig(user, groups, url)
-}
-
-// Certificate implements local.Cluster.
-func (c *ControlPlane) Certificate(user string, groups []string, life time.Duration) (text []byte, expires time.Time, err error) {
-	return c.identities.Authority.Certificate(user, groups, life)
-}
-
-// Serving implements local.Cluster.
-func (c *ControlPlane) Serving(name string, names ...string) (cert, key []byte, err error) {
-	return c.identities.Authority.Serving(name, names...)
-}
-
-// Reissue implements local.Cluster.
-func (c *ControlPlane) Reissue(token string, earlier time.Duration) (string, error) {
-	return c.identities.Reissue(token, earlier)
-}
-
-// all are the API servers.
 func (c *ControlPlane) all() []*server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.servers)
 }
 
-// allAggregated are the aggregated API servers.
 func (c *ControlPlane) allAggregated() []*server {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.aggregated)
 }
 
-// aggregates reports whether there are any.
 func (c *ControlPlane) aggregates() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.layer != nil
 }
 
-// Install applies objects as an administrator.
 func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	if c.manifest != nil {
 		for _, o := range objects {
@@ -216,7 +182,7 @@ func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Uns
 	var configs []*rest.Config
 	for _, s := range c.all() {
 		if s.Status().Running() {
-			config, err := c.RESTConfig("kmsharness-admin", []string{"system:masters"}, s.URL())
+			config, err := c.authority().RESTConfig("kmsharness-admin", []string{"system:masters"}, s.info.URL)
 			if err != nil {
 				return err
 			}
@@ -226,21 +192,38 @@ func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Uns
 	return controlplane.Install(ctx, configs, objects...)
 }
 
+// authority implements local.Authority.
+type authority struct {
+	controlplane.Authority
+	cluster *ControlPlane
+}
+
+func (a authority) Reissue(token string, earlier time.Duration) (string, error) {
+	return a.cluster.identities.Reissue(token, earlier)
+}
+
 // RESTConfig is how the harness reaches a server under an identity.
-func (c *ControlPlane) RESTConfig(user string, groups []string, url string) (*rest.Config, error) {
-	config, err := c.identities.Authority.RESTConfig(user, groups, url)
+func (a authority) RESTConfig(user string, groups []string, url string) (*rest.Config, error) {
+	config, err := a.Authority.RESTConfig(user, groups, url)
 	if err != nil {
 		return nil, err
 	}
-	config.Dial = c.machine.Host().DialFunc
-	config.Wrap(c.machine.network.Wrap(harnessHost))
+	config.Dial = a.cluster.machine.Host().DialFunc
+	config.Wrap(a.cluster.machine.network.Wrap(harnessHost))
 	return config, nil
+}
+
+// authority signs for the harness.
+func (c *ControlPlane) authority() authority { return authority{c.identities.Authority, c} }
+
+// Etcd implements live.Storage: there is one member, whatever the node.
+func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
+	return []live.Target{{Unit: c.etcd, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 // plainText begins what kube-apiserver stores of a built-in object that is not encrypted.
 var plainText = []byte("k8s\x00")
 
-// ReadEtcd implements local.Cluster.
 func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
 	found, _, err := c.RangeEtcd(ctx, live.Range{From: key})
 	if err == nil && len(found) != 1 {
@@ -252,7 +235,6 @@ func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error)
 	return found[0].Value, nil
 }
 
-// RangeEtcd implements local.Cluster.
 func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")
@@ -300,10 +282,8 @@ func (c *ControlPlane) parts() []part {
 	return all
 }
 
-// plural of the kinds of these groups.
 func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
-// Close implements local.Cluster.
 func (c *ControlPlane) Close(ctx context.Context) error {
 	if c.alternatives != nil {
 		c.alternatives.close()

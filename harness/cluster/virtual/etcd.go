@@ -11,8 +11,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// etcd is the one member: the store itself, which API servers reach or not. What is in it stays.
+// etcd is the one member: the store itself, which API servers reach or not. What is in it stays. While it is paused requests wait, as for a member that
+// has ended.
 type etcd struct {
+	live.Phases
 	machine *machine
 
 	mu      sync.Mutex
@@ -20,18 +22,24 @@ type etcd struct {
 	changed chan struct{} // is closed when it comes or goes, or a link changes
 }
 
-func newEtcd(m *machine) *etcd { return &etcd{machine: m, changed: make(chan struct{})} }
+var _ live.Unit = (*etcd)(nil)
 
-func (e *etcd) become(p live.Phase, state string) {
+func newEtcd(m *machine) *etcd {
+	e := &etcd{machine: m, changed: make(chan struct{})}
+	e.Phases = e.become
+	return e
+}
+
+func (e *etcd) become(p live.Phase, state string) error {
 	e.mu.Lock()
 	was := e.phase
 	e.phase = p
 	e.mu.Unlock()
-	if was == p {
-		return
+	if was != p {
+		e.wake()
+		e.machine.Record(time.Now(), history.Process{Role: history.RoleEtcd, State: state})
 	}
-	e.wake()
-	e.machine.Record(time.Now(), history.Process{Role: history.RoleEtcd, State: state})
+	return nil
 }
 
 // wake lets those look again who wait for it.
@@ -42,37 +50,6 @@ func (e *etcd) wake() {
 	e.changed = make(chan struct{})
 }
 
-// Start implements live.Unit.
-func (e *etcd) Start(context.Context) error {
-	e.become(live.Running, history.ProcessStarted)
-	return nil
-}
-
-// Stop implements live.Unit.
-func (e *etcd) Stop(context.Context) error {
-	e.become(live.Ended, history.ProcessStopped)
-	return nil
-}
-
-// Kill implements live.Unit.
-func (e *etcd) Kill(context.Context) error {
-	e.become(live.Ended, history.ProcessKilled)
-	return nil
-}
-
-// Pause implements live.Unit: requests wait, as for a member that has ended.
-func (e *etcd) Pause(context.Context) error {
-	e.become(live.Paused, history.ProcessPaused)
-	return nil
-}
-
-// Resume implements live.Unit.
-func (e *etcd) Resume(context.Context) error {
-	e.become(live.Running, history.ProcessResumed)
-	return nil
-}
-
-// Status implements live.Unit.
 func (e *etcd) Status() live.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()

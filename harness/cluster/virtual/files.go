@@ -12,7 +12,6 @@ type files struct {
 	written map[string]bool // since a reader asked
 }
 
-// Append opens a file to append to it.
 func (f *files) Append(path string) (io.WriteCloser, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -48,12 +47,10 @@ type appended struct {
 	of   *files
 }
 
-// Write implements io.Writer.
 func (a *appended) Write(b []byte) (int, error) {
 	n, err := a.file.Write(b)
 	a.of.set(a.file.Name(), true)
 	return n, err
 }
 
-// Close implements io.Closer.
 func (a *appended) Close() error { return a.file.Close() }

@@ -17,7 +17,6 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// Name of the backend.
 const Name = "sim"
 
 // ground is what a control plane stands on in memory. It implements local.Ground.
@@ -47,7 +46,6 @@ func (g *ground) encryptionPoll() time.Duration {
 	return max(500*time.Millisecond, g.timing.Interval/2)
 }
 
-// Machine implements local.Ground.
 func (g *ground) Machine() live.Machine { return g.machine }
 
 // Register implements local.Ground: whatever runs has its name already.
@@ -61,8 +59,7 @@ func (g *ground) LinkHost(name string) host.Host {
 // Port implements local.Ground. A name is an address.
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
-// Cluster implements local.Ground.
-func (g *ground) Cluster(shape local.Shape, dir, logs string) (local.Cluster, error) {
+func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, error) {
 	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
@@ -72,10 +69,9 @@ func (g *ground) Cluster(shape local.Shape, dir, logs string) (local.Cluster, er
 	if shape.Advertises() {
 		c.alternatives = newAlternatives(c)
 	}
-	return c, nil
+	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
 }
 
-// Running implements local.Events.
 func (g *ground) Running() []history.Process {
 	all := g.machine.Running()
 	if g.cluster == nil {
@@ -95,7 +91,6 @@ func (g *ground) Running() []history.Process {
 // tolerance is what the network and the work of servers add to a bound. Nothing else is late where time waits.
 const tolerance = 10 * time.Millisecond
 
-// Traits implements local.Ground.
 func (g *ground) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g}
 }
@@ -103,7 +98,6 @@ func (g *ground) Traits() live.Traits {
 // Kept implements local.Ground: a bubble has one scenario.
 func (g *ground) Kept() string { return "its time is over" }
 
-// Close implements local.Ground.
 func (g *ground) Close(context.Context) error {
 	g.KillAll()
 	g.network.Close()

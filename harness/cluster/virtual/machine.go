@@ -67,7 +67,6 @@ func (m *machine) addressesOf(node string) []netip.Addr {
 	return nil
 }
 
-// Unit implements live.Machine.
 func (m *machine) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) live.Unit {
 	return &unit{machine: m, identity: identity, name: live.NameOf(identity), ready: ready, spec: spec}
 }
@@ -80,19 +79,15 @@ func (m *machine) Find(_ context.Context, program string) (string, error) {
 	return program, nil
 }
 
-// Host implements live.Machine.
 func (m *machine) Host() host.Host { return m.network.Host(harnessHost) }
 
-// PluginArgs implements live.Machine.
 func (m *machine) PluginArgs() []string { return m.further }
 
-// life is a run of a unit.
 type life struct {
 	*unit
 	*run
 }
 
-// Running are the programs that run, by name.
 func (m *machine) Running() (all []history.Process) {
 	for _, l := range m.alive() {
 		p := l.identity
@@ -127,6 +122,8 @@ type unit struct {
 	newest *run // nil before the first
 }
 
+var _ live.Unit = (*unit)(nil)
+
 // run is one life of a program, on a machine of its own.
 type run struct {
 	host string
@@ -149,7 +146,6 @@ const readyPoll = 20 * time.Millisecond
 // stopTimeout is how long a program has to end when it is asked to.
 const stopTimeout = process.DefaultStopTimeout
 
-// Start implements live.Unit.
 func (u *unit) Start(ctx context.Context) error {
 	if u.current() == nil {
 		u.machine.boot(u.name)
@@ -327,7 +323,6 @@ func (u *unit) current() *run {
 	return u.newest
 }
 
-// Stop implements live.Unit.
 func (u *unit) Stop(ctx context.Context) error {
 	r := u.current()
 	if r == nil {
@@ -379,7 +374,6 @@ func Pausable(role string) bool {
 	return slices.Contains([]string{history.RoleEtcd, history.RoleAPIServer, history.RolePlugin, history.RoleRemoteKMS}, role)
 }
 
-// Pause implements live.Unit.
 func (u *unit) Pause(context.Context) error {
 	if !Pausable(u.identity.Role) {
 		return errPause
@@ -388,7 +382,6 @@ func (u *unit) Pause(context.Context) error {
 	return nil
 }
 
-// Silence implements live.Silencer.
 func (u *unit) Silence(context.Context) error {
 	u.hold(true, history.ProcessSilenced, u.machine.network.Silence)
 	return nil
@@ -400,7 +393,6 @@ func (m *machine) release(host string, _ bool) {
 	m.network.Silence(host, false)
 }
 
-// Resume implements live.Unit.
 func (u *unit) Resume(context.Context) error {
 	u.hold(false, history.ProcessResumed, u.machine.release)
 	return nil
@@ -421,7 +413,6 @@ func (u *unit) hold(held bool, state string, hold func(host string, on bool)) {
 	}
 }
 
-// Status implements live.Unit.
 func (u *unit) Status() live.Status {
 	u.mu.Lock()
 	r := u.newest
@@ -459,7 +450,6 @@ func openLog(name string) (*programLog, error) {
 	return &programLog{file: file}, nil
 }
 
-// Write implements io.Writer.
 func (l *programLog) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -470,7 +460,6 @@ func (l *programLog) Write(b []byte) (int, error) {
 	return l.file.Write(b)
 }
 
-// last is the last lines.
 func (l *programLog) last() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,19 +13,16 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 )
 
-// Refuse implements live.Memory.
 func (g *ground) Refuse(what history.Refusal, count int, lasting time.Duration, over func(history.Refusal)) {
 	g.cluster.refused.begin(&refusal{what: what, left: count, over: over}, lasting)
 }
 
-// Permit implements live.Memory.
 func (g *ground) Permit(role, node string) {
 	g.cluster.refused.end(func(f *refusal) bool {
 		return (role == "" || role == f.what.Role) && (node == "" || node == f.what.Node)
 	})
 }
 
-// DelayWatches implements live.Memory.
 func (g *ground) DelayWatches(node string, late time.Duration) {
 	for _, s := range g.cluster.all() {
 		if node == "" || s.node == node {
@@ -34,7 +31,6 @@ func (g *ground) DelayWatches(node string, late time.Duration) {
 	}
 }
 
-// EndWatches implements live.Memory.
 func (g *ground) EndWatches(node string, expired bool) {
 	for _, s := range g.cluster.all() {
 		if node == "" || s.node == node {
@@ -43,7 +39,6 @@ func (g *ground) EndWatches(node string, expired bool) {
 	}
 }
 
-// Observe implements live.Memory.
 func (g *ground) Observe(to *watch.Sequence, targets []watch.Target) {
 	of := map[store.Key]watch.Target{}
 	for _, t := range targets {
@@ -61,7 +56,6 @@ func (g *ground) Observe(to *watch.Sequence, targets []watch.Target) {
 	})
 }
 
-// Changed implements live.Memory.
 func (g *ground) Changed(path string) bool { return g.machine.files.Changed(path) }
 
 // ofAggregator reports whether a request is one of the aggregators'.

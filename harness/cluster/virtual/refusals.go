@@ -53,7 +53,6 @@ func (f *refusal) stop() {
 	}
 }
 
-// end ends those that match.
 func (r *refusals) end(match func(*refusal) bool) {
 	r.mu.Lock()
 	var ended []*refusal

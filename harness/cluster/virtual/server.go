@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
@@ -42,8 +43,7 @@ type server struct {
 	kube       authorizationclient.AuthorizationV1Interface // of an aggregated API server: a kube-apiserver
 	node       string
 	host       string // its machine
-	dir        string
-	at         string             // without port
+	info       local.ServerInfo
 	watches    *apiserver.Watches // of aggregators
 
 	turn turn.Turn // to start it, which takes time
@@ -54,6 +54,8 @@ type server struct {
 	lives  int
 	toEtcd netfault.Fault
 }
+
+var _ local.NodeServer = (*server)(nil)
 
 // served is one life of an API server.
 type served struct {
@@ -68,17 +70,21 @@ type served struct {
 // newServer is a kube-apiserver without aggregated.
 func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
 	s := &server{cluster: c, aggregated: of, node: node, host: "apiserver-" + node, watches: apiserver.NewWatches(ofAggregator), turn: turn.New()}
+	var addr string
 	if of == nil {
-		s.at = c.address(node)
+		addr = c.address(node) + securePort
+		s.info.AuditLog, s.info.FrontAddr = filepath.Join(c.logs, "audit-"+node+".jsonl"), addr // nothing else advertises API servers here
 	} else {
 		s.host = of.APIServer + "-" + node
-		s.at = s.host
+		addr = s.host + securePort
 	}
-	s.dir = filepath.Join(c.dir, s.host)
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	dir := filepath.Join(c.dir, s.host)
+	s.info.Name, s.info.Addr, s.info.URL = node, addr, "https://"+addr
+	s.info.LogFile, s.info.EncryptionFile = filepath.Join(c.logs, s.host+".log"), filepath.Join(dir, "encryption.yaml")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	for _, file := range []string{s.AuditLog(), s.LogFile()} { // readers expect them
+	for _, file := range []string{s.info.AuditLog, s.info.LogFile} { // readers expect them
 		if file == "" {
 			continue
 		}
@@ -93,47 +99,19 @@ func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
 	return s, nil
 }
 
-// Name is that of its node.
-func (s *server) Name() string { return s.node }
+func (s *server) Info() local.ServerInfo { return s.info }
 
-// Addr is where it listens: at the name of its node, or at an address if clients are told of it.
-func (s *server) Addr() string { return s.at + securePort }
-
-// FrontAddr is Addr: nothing advertises other API servers here.
-func (s *server) FrontAddr() string { return s.Addr() }
-
-// URL is for clients without a link in between.
-func (s *server) URL() string { return "https://" + s.Addr() }
-
-// AuditLog is the file that receives audit events. An aggregated API server has none: the requests that matter are in those of kube-apiservers.
-func (s *server) AuditLog() string {
-	if s.aggregated != nil {
-		return ""
-	}
-	return filepath.Join(s.cluster.logs, "audit-"+s.node+".jsonl")
-}
-
-// LogFile is its log.
-func (s *server) LogFile() string { return filepath.Join(s.cluster.logs, s.host+".log") }
-
-// EncryptionFile is the EncryptionConfiguration in force or about to be.
-func (s *server) EncryptionFile() string { return filepath.Join(s.dir, "encryption.yaml") }
-
-// SetEncryption replaces the EncryptionConfiguration.
-func (s *server) SetEncryption(e controlplane.Encryption) error {
+// setEncryption writes the configuration with which it starts.
+func (s *server) setEncryption(e controlplane.Encryption) error {
 	text, err := e.YAML()
-	if err == nil {
-		err = s.SetEncryptionText(text)
-	}
 	if err != nil {
-		return fmt.Errorf("write the encryption configuration of %s: %w", s.host, err)
+		return err
 	}
-	return nil
+	return s.SetEncryptionText(text)
 }
 
-// SetEncryptionText is SetEncryption with a file made elsewhere.
 func (s *server) SetEncryptionText(text []byte) error {
-	return atomicfile.Write(s.EncryptionFile(), text, 0o600)
+	return atomicfile.Write(s.info.EncryptionFile, text, 0o600)
 }
 
 // Start starts the API server unless it runs, and returns when it is as ready as asked.
@@ -162,11 +140,11 @@ func (s *server) launch(ctx context.Context) error {
 	one := &served{end: end}
 	h := s.cluster.machine.network.Host(s.host)
 	var err error
-	if one.log, err = s.cluster.machine.files.Append(s.LogFile()); err == nil && s.aggregated == nil {
-		one.audit, err = s.cluster.machine.files.Append(s.AuditLog())
+	if one.log, err = s.cluster.machine.files.Append(s.info.LogFile); err == nil && s.aggregated == nil {
+		one.audit, err = s.cluster.machine.files.Append(s.info.AuditLog)
 	}
 	if err == nil {
-		one.encryption, err = encryption.Load(living, h, s.EncryptionFile(), s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log}, s.cluster.encryption)
+		one.encryption, err = encryption.Load(living, h, s.info.EncryptionFile, s.node, encryption.Lines{Log: s.cluster.envelopes, To: one.log}, s.cluster.encryption)
 	}
 	if err != nil {
 		end()
@@ -180,7 +158,7 @@ func (s *server) launch(ctx context.Context) error {
 		s.aggregatedOptions(&o)
 	}
 	one.api = apiserver.New(o)
-	listener, err := h.Listen(ctx, "tcp", s.Addr())
+	listener, err := h.Listen(ctx, "tcp", s.info.Addr)
 	if err != nil {
 		end()
 		return errors.Join(err, one.close())
@@ -199,7 +177,6 @@ func (s *server) launch(ctx context.Context) error {
 	return nil
 }
 
-// kubeOptions are those of a kube-apiserver.
 func (s *server) kubeOptions(o *apiserver.Options, one *served) {
 	c := s.cluster
 	o.Name, o.Cluster, o.Authenticate, o.Authorize, o.Admit, o.Wrap = s.node, c.objects, c.identities.Authenticate, c.access.Authorize, c.access.Admit, c.advertising
@@ -212,7 +189,6 @@ func (s *server) kubeOptions(o *apiserver.Options, one *served) {
 	}
 }
 
-// close closes its files.
 func (o *served) close() error {
 	var errs []error
 	for _, file := range []io.Closer{o.audit, o.log} {
@@ -275,7 +251,7 @@ func (s *server) ask(ctx context.Context, until controlplane.Readiness) error {
 	if until != controlplane.Ready {
 		return nil
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL()+string(until), nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.info.URL+string(until), nil)
 	if err != nil {
 		return err
 	}
@@ -289,7 +265,6 @@ func (s *server) Stop(ctx context.Context) error {
 	return s.finish(history.ProcessStopped, func(one *served) { one.api.Shutdown(ctx) })
 }
 
-// Kill ends it at once.
 func (s *server) Kill(context.Context) error {
 	return s.finish(history.ProcessKilled, func(one *served) {
 		s.cluster.machine.network.Kill(s.host)
@@ -327,7 +302,6 @@ func (s *server) Pause(context.Context) error {
 	return nil
 }
 
-// Silence implements live.Silencer.
 func (s *server) Silence(context.Context) error {
 	s.hold(live.Running, live.Paused, history.ProcessSilenced, s.cluster.machine.network.Silence)
 	return nil
@@ -362,7 +336,6 @@ func (s *server) Status() live.Status {
 // shortestToken is what kube-apiserver's validation demands of a TokenRequest.
 const shortestToken = 10 * time.Minute
 
-// token answers a TokenRequest.
 func (s *server) token(q *apiserver.Request) (any, error) {
 	var request authentication.TokenRequest
 	if err := yaml.Unmarshal(q.Body, &request); err != nil {

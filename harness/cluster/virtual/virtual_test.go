@@ -106,7 +106,7 @@ func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 	var err error
 	w.cluster, err = newControlPlane(w.machine, w.dir, w.dir, types, store.Options{SSA: store.Model}, live.AuditPolicy(), time.Second)
 	w.must(err)
-	w.must(w.cluster.Etcd().Start(ctx))
+	w.must(w.cluster.etcd.Start(ctx))
 	w.kms, err = live.StartRemoteKMS(ctx, w.machine, w.dir, w.dir)
 	w.must(err)
 	w.balancer, err = netfault.NewLoadBalancer(w.machine.network.Host("lb"), "load balancer", time.Second)
@@ -120,7 +120,7 @@ func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 		s, err := w.cluster.Add(controlplane.ServerSpec{Name: node, Encryption: live.Plugins("1").Config(func(keyID string) string { return live.HostSocket(filepath.Join(w.dir, node), keyID) })})
 		w.must(err)
 		w.must(s.Start(ctx, controlplane.Ready))
-		w.must(w.balancer.Add(node, s.Addr()))
+		w.must(w.balancer.Add(node, s.Info().Addr))
 	}
 	objects, err := manifests.Objects(manifests.Options{})
 	w.must(err)
@@ -142,7 +142,7 @@ func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 
 func (w *world) kubeconfig(name, user string, groups []string, server string) string {
 	w.Helper()
-	text, err := w.cluster.Kubeconfig(user, groups, server)
+	text, err := w.cluster.authority().Kubeconfig(user, groups, server)
 	w.must(err)
 	file := filepath.Join(w.dir, name+".kubeconfig")
 	w.must(os.WriteFile(file, text, 0o600))
@@ -161,7 +161,7 @@ func (w *world) start(ctx context.Context, identity history.Process, program str
 // operator is the object with the rollup, as a client sees it.
 func (w *world) operator(ctx context.Context) (*unstructured.Unstructured, error) {
 	w.Helper()
-	config, err := w.cluster.RESTConfig("admin", []string{"system:masters"}, "https://cp-1"+securePort)
+	config, err := w.cluster.authority().RESTConfig("admin", []string{"system:masters"}, "https://cp-1"+securePort)
 	w.must(err)
 	c, err := dynamic.NewForConfig(config)
 	w.must(err)
@@ -201,7 +201,7 @@ func TestWorld(t *testing.T) {
 func TestAccess(t *testing.T) {
 	in(t, 1, func(ctx context.Context, w *world) {
 		as := func(user string, groups ...string) dynamic.ResourceInterface {
-			config, err := w.cluster.RESTConfig(user, groups, "https://cp-1"+securePort)
+			config, err := w.cluster.authority().RESTConfig(user, groups, "https://cp-1"+securePort)
 			w.must(err)
 			c, err := dynamic.NewForConfig(config)
 			w.must(err)

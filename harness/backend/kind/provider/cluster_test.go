@@ -77,7 +77,7 @@ func TestHealth(t *testing.T) {
 			if err := c.Client().Resources().Create(ctx, secret); err != nil {
 				t.Fatal(err)
 			}
-			text, err := cluster.Environment().ControlPlane().ReadEtcd(ctx, "/registry/secrets/mine/mine")
+			text, err := cluster.Environment().ControlPlane().Storage.ReadEtcd(ctx, "/registry/secrets/mine/mine")
 			if err != nil || !bytes.HasPrefix(text, []byte("k8s:enc:kms:v2:kms-2:")) {
 				t.Errorf("in etcd: %.40q, %v", text, err)
 			}

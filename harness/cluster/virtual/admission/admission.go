@@ -51,7 +51,6 @@ func New() *Policies {
 // namespaces has one of every name, because namespaces need not exist. Their only label is the one that kube-apiserver gives each.
 type namespaces struct{ corelisters.NamespaceLister }
 
-// Get implements corelisters.NamespaceLister.
 func (namespaces) Get(name string) (*corev1.Namespace, error) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil
 }

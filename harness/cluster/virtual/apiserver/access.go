@@ -40,7 +40,6 @@ type Access struct {
 // NewAccess goes by the objects that there are, and by those to come.
 func NewAccess(c *Cluster) *Access { return &Access{cluster: c, policies: admission.New()} }
 
-// Authorize is Options.Authorize.
 func (a *Access) Authorize(q *Request) error {
 	if err := a.renew(); err != nil {
 		return apierrors.NewInternalError(err)
@@ -98,7 +97,6 @@ func (a *Access) Reviews() authorizationclient.SubjectAccessReviewInterface { re
 
 type reviews struct{ access *Access }
 
-// Create implements authorizationclient.SubjectAccessReviewInterface.
 func (r reviews) Create(_ context.Context, asked *authorization.SubjectAccessReview, _ metav1.CreateOptions) (*authorization.SubjectAccessReview, error) {
 	out := asked.DeepCopy()
 	return out, r.access.review(out)
@@ -134,7 +132,6 @@ func (a *Access) renew() error {
 	return nil
 }
 
-// Admit is Options.Admit.
 func (a *Access) Admit(q *Request, was, will *store.Version) error {
 	operation, of := kadmission.Update, will
 	switch {

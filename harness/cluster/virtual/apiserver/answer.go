@@ -79,9 +79,8 @@ func (s *Server) reach(q *Request) error {
 	return nil
 }
 
-// change carries out a write.
 func (s *Server) change(q *Request) (*store.Version, error) {
-	if err := s.mayWrite(q); err != nil {
+	if err := s.rest.mayWrite(q); err != nil {
 		return nil, err
 	}
 	v, err := s.Cluster.change(func(st *store.Store) (*store.Version, error) {
@@ -90,7 +89,7 @@ func (s *Server) change(q *Request) (*store.Version, error) {
 		before := st.Revision()
 		v, err := s.write(st, q)
 		if err == nil && q.Verb != "delete" {
-			err = s.encrypt(q.HTTP.Context(), v, st.Revision() != before)
+			err = s.rest.encrypt(q.HTTP.Context(), v, st.Revision() != before)
 		}
 		return v, err
 	})
@@ -116,7 +115,6 @@ func (s *Server) admit(q *Request, was, will *store.Version) error {
 // dryRun ends a change that was only to be tried.
 type dryRun struct{ will *store.Version }
 
-// Error implements error.
 func (dryRun) Error() string { return "dry run" }
 
 // removeAll deletes what a list would show.
@@ -140,7 +138,7 @@ func (s *Server) get(q *Request) (any, error) {
 	v, err := s.Cluster.store.Get(q.Key())
 	s.Cluster.mu.Unlock()
 	if err == nil {
-		err = s.decrypt(q.HTTP.Context(), v.Key)
+		err = s.rest.decrypt(q.HTTP.Context(), v.Key)
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +153,7 @@ func (s *Server) list(q *Request) (any, error) {
 	}
 	var items [][]byte
 	for _, v := range all {
-		if err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+		if err := s.rest.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return nil, err
 		}
 		shown, err := s.Cluster.shown(v, q.partial)
@@ -192,7 +190,6 @@ func (s *Server) kind(q *Request) (kind, apiVersion string) {
 	return "", ""
 }
 
-// write changes the store.
 func (s *Server) write(st *store.Store, q *Request) (*store.Version, error) {
 	now, k := time.Now(), q.Key()
 	o := store.UpdateOptions{Manager: q.manager, Subresource: q.Subresource}

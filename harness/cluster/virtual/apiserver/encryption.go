@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,11 +12,18 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
-func (s *Server) transformer(r schema.GroupVersionResource) value.Transformer {
-	if s.Transformer == nil {
+// atRest reads and writes what etcd has of objects that are encrypted.
+type atRest struct {
+	cluster     *Cluster
+	registry    string                                       // begins the keys
+	transformer func(schema.GroupResource) value.Transformer // Options.Transformer
+}
+
+func (s atRest) of(r schema.GroupVersionResource) value.Transformer {
+	if s.transformer == nil {
 		return nil
 	}
-	return s.Transformer(r.GroupResource())
+	return s.transformer(r.GroupResource())
 }
 
 // Registry begins the keys in etcd of the objects of a kube-apiserver.
@@ -35,11 +41,11 @@ func EtcdKey(registry string, k store.Key) string {
 	return key + k.Name
 }
 
-func (s *Server) etcdKey(k store.Key) string { return EtcdKey(cmp.Or(s.Registry, Registry), k) }
+func (s atRest) key(k store.Key) string { return EtcdKey(s.registry, k) }
 
 // mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long as a plugin does.
-func (s *Server) mayWrite(q *Request) error {
-	t := s.transformer(q.Key().Resource)
+func (s atRest) mayWrite(q *Request) error {
+	t := s.of(q.Key().Resource)
 	if t == nil {
 		return nil
 	}
@@ -49,34 +55,34 @@ func (s *Server) mayWrite(q *Request) error {
 	if q.Verb == "delete" {
 		return nil
 	}
-	if _, err := t.TransformToStorage(q.HTTP.Context(), []byte("{}"), value.DefaultContext(s.etcdKey(q.Key()))); err != nil {
+	if _, err := t.TransformToStorage(q.HTTP.Context(), []byte("{}"), value.DefaultContext(s.key(q.Key()))); err != nil {
 		return apierrors.NewInternalError(err)
 	}
 	return nil
 }
 
 // decrypt reads what etcd has as kube-apiserver does.
-func (s *Server) decrypt(ctx context.Context, k store.Key) error {
-	t := s.transformer(k.Resource)
-	data := s.Cluster.Stored(k)
+func (s atRest) decrypt(ctx context.Context, k store.Key) error {
+	t := s.of(k.Resource)
+	data := s.cluster.Stored(k)
 	if t == nil || data == nil {
 		return nil
 	}
-	if _, _, err := t.TransformFromStorage(ctx, data, value.DefaultContext(s.etcdKey(k))); err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.etcdKey(k), err))
+	if _, _, err := t.TransformFromStorage(ctx, data, value.DefaultContext(s.key(k))); err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.key(k), err))
 	}
 	return nil
 }
 
 // encrypt keeps the bytes of a version. What did not change is written again only if it is stale. The cluster is locked: no transformer calls a
 // plugin here, because KMS v2 has its data key already, and what mayWrite has decrypted is cached.
-func (s *Server) encrypt(ctx context.Context, v *store.Version, changed bool) error {
-	t := s.transformer(v.Key.Resource)
+func (s atRest) encrypt(ctx context.Context, v *store.Version, changed bool) error {
+	t := s.of(v.Key.Resource)
 	if t == nil {
 		return nil
 	}
-	of := value.DefaultContext(s.etcdKey(v.Key))
-	if old := s.Cluster.stored[v.Key]; !changed && old != nil {
+	of := value.DefaultContext(s.key(v.Key))
+	if old := s.cluster.stored[v.Key]; !changed && old != nil {
 		if _, stale, err := t.TransformFromStorage(ctx, old, of); err == nil && !stale {
 			return nil
 		}
@@ -88,6 +94,6 @@ func (s *Server) encrypt(ctx context.Context, v *store.Version, changed bool) er
 	if data, err = t.TransformToStorage(ctx, data, of); err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	s.Cluster.stored[v.Key] = data
+	s.cluster.stored[v.Key] = data
 	return nil
 }

@@ -32,7 +32,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
-// Request is one to an API server.
 type Request struct {
 	endpoints.RequestInfo
 	HTTP *http.Request
@@ -182,7 +181,6 @@ func object(body []byte) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// patchType is that of a patch's body.
 func (q *Request) patchType() types.PatchType {
 	kind, _, _ := strings.Cut(q.HTTP.Header.Get("Content-Type"), ";")
 	return types.PatchType(strings.TrimSpace(kind))

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -61,7 +62,6 @@ type Options struct {
 	Metrics http.Handler
 }
 
-// Server is one API server.
 type Server struct {
 	Options
 	http *http.Server
@@ -69,11 +69,12 @@ type Server struct {
 	over chan struct{}  // is closed when it shuts down
 	busy sync.WaitGroup // with requests
 	log  auditLog
+	rest atRest
 }
 
 // New is a server that does not serve yet.
 func New(o Options) *Server {
-	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}}
+	s := &Server{Options: o, done: make(chan struct{}), over: make(chan struct{}), log: auditLog{out: o.Audit}, rest: atRest{o.Cluster, cmp.Or(o.Registry, Registry), o.Transformer}}
 	var handler http.Handler = s
 	if o.Wrap != nil {
 		handler = o.Wrap(s)
@@ -121,7 +122,6 @@ const (
 	moreWork  = 400 * time.Microsecond
 )
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Done()
@@ -198,13 +198,11 @@ func (s *Server) pass(w http.ResponseWriter, q *Request, next http.Handler) {
 	s.audit(q, stageComplete, &metav1.Status{Code: int32(out.code)}, nil)
 }
 
-// passed is an answer of another API server.
 type passed struct {
 	http.ResponseWriter
 	code int
 }
 
-// WriteHeader implements http.ResponseWriter.
 func (p *passed) WriteHeader(code int) {
 	p.code = code
 	p.ResponseWriter.WriteHeader(code)
@@ -244,7 +242,6 @@ func (s *Server) allowed(q *Request) error {
 	return nil
 }
 
-// fail answers with a Status.
 func (s *Server) fail(w http.ResponseWriter, q *Request, err error) {
 	st := statusOf(err)
 	s.audit(q, stageComplete, &st, nil)

@@ -44,7 +44,7 @@ func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 		}
 	}
 	for _, v := range first {
-		if err := s.decrypt(q.HTTP.Context(), v.Key); err != nil {
+		if err := s.rest.decrypt(q.HTTP.Context(), v.Key); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,6 @@ func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 	return nil
 }
 
-// limit is how long a watch lasts.
 func (s *Server) limit(q *Request) time.Duration {
 	asked, err := strconv.Atoi(q.HTTP.URL.Query().Get("timeoutSeconds"))
 	switch wanted := time.Duration(asked) * time.Second; {
@@ -79,7 +78,6 @@ func (s *Server) limit(q *Request) time.Duration {
 	return leastWatch + q.id.Number(1).Below(mostWatch-leastWatch)
 }
 
-// stream is one watch.
 type stream struct {
 	s        *Server
 	q        *Request

@@ -168,7 +168,6 @@ type reader struct {
 	from *mathrand.ChaCha8
 }
 
-// Read implements io.Reader.
 func (r *reader) Read(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

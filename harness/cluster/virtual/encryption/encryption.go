@@ -31,7 +31,6 @@ type Encryption struct {
 	inForce atomic.Pointer[configuration]
 }
 
-// configuration is one that was read.
 type configuration struct {
 	*encryptionconfig.EncryptionConfiguration
 	ctx context.Context // of its plugins
@@ -115,7 +114,6 @@ func (e *Encryption) Reload(ctx context.Context, every time.Duration) {
 	}
 }
 
-// renew puts the file in force.
 func (e *Encryption) renew(ctx context.Context) error {
 	c, err := e.read(ctx)
 	if err != nil {

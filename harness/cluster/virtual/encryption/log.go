@@ -64,13 +64,10 @@ const usesDEK = "encrypting content using DEK"
 // sink implements logr.LogSink.
 type sink struct{ log *Log }
 
-// Init implements logr.LogSink.
 func (sink) Init(logr.RuntimeInfo) {}
 
-// Enabled implements logr.LogSink.
 func (sink) Enabled(int) bool { return true }
 
-// Info implements logr.LogSink.
 func (s sink) Info(_ int, message string, keysAndValues ...any) {
 	if !strings.HasPrefix(message, "encrypting content") && !strings.HasPrefix(message, "decrypting content") {
 		return
@@ -89,11 +86,8 @@ func (s sink) Info(_ int, message string, keysAndValues ...any) {
 	s.log.wrote(message, uid, line.String())
 }
 
-// Error implements logr.LogSink.
 func (sink) Error(error, string, ...any) {}
 
-// WithValues implements logr.LogSink.
 func (s sink) WithValues(...any) logr.LogSink { return s }
 
-// WithName implements logr.LogSink.
 func (s sink) WithName(string) logr.LogSink { return s }

@@ -96,6 +96,8 @@ type plugin struct {
 	until   time.Time     // when it has to be done; zero: nobody else comes
 }
 
+var _ service.Service = (*plugin)(nil)
+
 // holder of the mutex.
 type holder int
 
@@ -173,7 +175,6 @@ func (p *plugin) Status(ctx context.Context) (*service.StatusResponse, error) {
 	return &service.StatusResponse{Version: r.Version, Healthz: r.Healthz, KeyID: r.KeyId}, nil
 }
 
-// Encrypt implements service.Service.
 func (p *plugin) Encrypt(ctx context.Context, uid string, data []byte) (*service.EncryptResponse, error) {
 	p.lines.Log.called(uid, p.lines.To)
 	ctx, end := p.begin(ctx, false)
@@ -288,7 +289,6 @@ func (p *plugin) unprimed(now time.Time) time.Time {
 	return first.Add((now.Sub(first)/retryInterval + 1) * retryInterval)
 }
 
-// Decrypt implements service.Service.
 func (p *plugin) Decrypt(ctx context.Context, uid string, req *service.DecryptRequest) ([]byte, error) {
 	p.lines.Log.called(uid, p.lines.To)
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)

@@ -141,7 +141,6 @@ func authenticated(u *user.DefaultInfo) user.Info {
 	return u
 }
 
-// claims of the token of a service account.
 type claims struct {
 	Issuer    string `json:"iss"`
 	Subject   string `json:"sub"`
@@ -190,7 +189,6 @@ func (i *Identities) Reissue(token string, earlier time.Duration) (string, error
 	return controlplane.Reissue(i.pem, token, earlier)
 }
 
-// account is whose token it is.
 func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	signed, signature, _ := cutLast(token)
 	raw, err := base64.RawURLEncoding.DecodeString(signature)

@@ -22,7 +22,6 @@ func (p *pair) of(host string) bool { return p.client.out.from == host || p.clie
 
 func (p *pair) reset() { p.client.reset() }
 
-// half is one direction of a connection.
 type half struct {
 	from, to string // machines
 	id       Hash
@@ -178,7 +177,6 @@ func (h *half) finish() {
 	})
 }
 
-// abort ends the direction at once.
 func (h *half) abort(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -213,7 +211,6 @@ func (h *half) setDeadline(t time.Time) {
 	h.cond.Broadcast()
 }
 
-// conn is one end of a connection.
 type conn struct {
 	in, out       *half
 	local, remote addr
@@ -221,7 +218,8 @@ type conn struct {
 	abrupt        atomic.Bool // Close resets
 }
 
-// Read implements net.Conn.
+var _ net.Conn = (*conn)(nil)
+
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.in.read(b)
 	return n, c.failed("read", err)
@@ -276,16 +274,12 @@ func (c *conn) reset() {
 	c.out.abort(err)
 }
 
-// LocalAddr implements net.Conn.
 func (c *conn) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr implements net.Conn.
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
-// SetDeadline implements net.Conn.
 func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
 
-// SetReadDeadline implements net.Conn.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.in.setDeadline(t)
 	return nil

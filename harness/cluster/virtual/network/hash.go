@@ -8,7 +8,6 @@ import (
 // Hash is a number that is always the same for the same parts. Its zero value has none.
 type Hash uint64
 
-// Text adds a text.
 func (h Hash) Text(s string) Hash {
 	for i := range len(s) {
 		h = (h ^ Hash(s[i])) * 0x100000001b3
@@ -16,7 +15,6 @@ func (h Hash) Text(s string) Hash {
 	return h.Number(int64(len(s)))
 }
 
-// Number adds a number.
 func (h Hash) Number(n int64) Hash {
 	h ^= Hash(n)
 	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9

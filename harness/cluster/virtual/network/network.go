@@ -120,7 +120,6 @@ func (n *Network) free(host, network string) (at addr) {
 	}
 }
 
-// dial connects a machine with an address.
 func (n *Network) dial(ctx context.Context, from, network, address string) (net.Conn, error) {
 	at := addr{network, address}
 	fails := func(err error) error { return &net.OpError{Op: "dial", Net: network, Addr: at, Err: err} }
@@ -306,7 +305,6 @@ func (n *Network) Release(host string, sockets []string) error {
 	return errors.Join(errs...)
 }
 
-// Close breaks everything.
 func (n *Network) Close() {
 	n.breakAll(func(*pair) bool { return true }, func(*listener) bool { return true })
 }
@@ -344,11 +342,12 @@ type listener struct {
 	once   sync.Once
 }
 
+var _ net.Listener = (*listener)(nil)
+
 func (l *listener) fails(err error) error {
 	return &net.OpError{Op: "listen", Net: l.at.network, Addr: l.at, Err: os.NewSyscallError("bind", err)}
 }
 
-// Accept implements net.Listener.
 func (l *listener) Accept() (net.Conn, error) {
 	select {
 	case <-l.done: // first: what nobody accepted is refused
@@ -383,16 +382,12 @@ func (l *listener) Close() error {
 	return nil
 }
 
-// Addr implements net.Listener.
 func (l *listener) Addr() net.Addr { return l.at }
 
-// addr is an address on the network.
 type addr struct{ network, address string }
 
 func (a addr) key() string { return a.network + " " + a.address }
 
-// Network implements net.Addr.
 func (a addr) Network() string { return a.network }
 
-// String implements net.Addr.
 func (a addr) String() string { return a.address }

@@ -30,7 +30,6 @@ func (n *Network) Wrap(host string) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// RoundTrip implements http.RoundTripper.
 func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 	id := c.id.Text(r.Method).Text(r.URL.Path)
 	if err := pause(r.Context(), id.Text(body(r))); err != nil {
@@ -45,7 +44,6 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// pause waits for a moment.
 func pause(ctx context.Context, id Hash) error {
 	timer := time.NewTimer(id.Number(time.Now().UnixNano()).Below(moment))
 	defer timer.Stop()
@@ -64,7 +62,6 @@ type answer struct {
 	id  Hash
 }
 
-// Read implements io.Reader.
 func (a *answer) Read(b []byte) (int, error) {
 	n, err := a.ReadCloser.Read(b)
 	if err != nil && err != io.EOF {
@@ -99,5 +96,4 @@ func body(r *http.Request) string {
 	return string(text)
 }
 
-// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (c client) WrappedRoundTripper() http.RoundTripper { return c.next }

@@ -15,14 +15,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Attributes of a request to authorize.
 type Attributes struct {
 	Verb, Group, Resource, Subresource, Namespace, Name string
 	// Path is that of a request that is about no resource.
 	Path string
 }
 
-// resource is that of a rule.
 func (a Attributes) resource() string {
 	if a.Subresource != "" {
 		return a.Resource + "/" + a.Subresource
