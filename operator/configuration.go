@@ -55,7 +55,7 @@ func (c Configuration) KeyIDs() (ids []uint64) {
 
 // Of is the plugin of a key.
 func (c Configuration) Of(keyID uint64) (of config.Plugin, there bool) {
-	return revision.PluginConfig{Plugins: c.Plugins}.Of(keyID)
+	return revision.Of(c.Plugins, keyID)
 }
 
 // contents are hashes of the credentials that the data of a configuration's Secret have for a key's plugin.

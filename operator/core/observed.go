@@ -57,7 +57,7 @@ type Content struct {
 
 // Of is the plugin of a key.
 func (c Content) Of(keyID uint64) (of config.Plugin, there bool) {
-	return revision.PluginConfig{Plugins: c.Plugins}.Of(keyID)
+	return revision.Of(c.Plugins, keyID)
 }
 
 // Equal reports whether two contents are the same.

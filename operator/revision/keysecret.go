@@ -49,11 +49,11 @@ func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 		}
 		s.Annotations[name] = value
 	}
-	set(modeAnnotation, string(k.Type))
+	set(ModeAnnotation, string(k.Type))
 	set(reasonAnnotation, k.Reason)
-	set(kekAnnotation, k.KEK)
+	set(KEKAnnotation, k.KEK)
 	set(initialAnnotation, k.Initial)
-	set(convergedKEK, k.Converged.KEK)
+	set(ConvergedKEKAnnotation, k.Converged.KEK)
 	set(convergedSince, stamp(k.Converged.Since))
 	switch {
 	case !k.Migrated:
@@ -71,8 +71,8 @@ func ReadKey(s *corev1.Secret) (Key, []byte, error) {
 	if err != nil {
 		return Key{}, nil, err
 	}
-	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[modeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != "",
-		KEK: s.Annotations[kekAnnotation], Initial: s.Annotations[initialAnnotation], Converged: Convergence{KEK: s.Annotations[convergedKEK]}}
+	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[ModeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != "",
+		KEK: s.Annotations[KEKAnnotation], Initial: s.Annotations[initialAnnotation], Converged: Convergence{KEK: s.Annotations[ConvergedKEKAnnotation]}}
 	material := s.Data[materialKey]
 	if bytes.Equal(material, placeholder()) {
 		material = nil

@@ -22,14 +22,14 @@ const (
 	// KindLabel tells key secrets from configurations: OpenShift tells them by their names.
 	KindLabel = "kmsharness.io/lifecycle"
 
-	modeAnnotation     = "encryption.apiserver.operator.openshift.io/mode"
-	reasonAnnotation   = "encryption.apiserver.operator.openshift.io/internal-reason"
-	migratedAnnotation = "encryption.apiserver.operator.openshift.io/migrated-timestamp"
-	kekAnnotation      = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
-	initialAnnotation  = "kmsharness.io/initial-kek"
-	convergedKEK       = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
-	convergedSince     = "encryption.apiserver.operator.openshift.io/remote-key-converged-at"
-	keysAnnotation     = "kmsharness.io/keys"
+	ModeAnnotation         = "encryption.apiserver.operator.openshift.io/mode"
+	reasonAnnotation       = "encryption.apiserver.operator.openshift.io/internal-reason"
+	migratedAnnotation     = "encryption.apiserver.operator.openshift.io/migrated-timestamp"
+	KEKAnnotation          = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
+	initialAnnotation      = "kmsharness.io/initial-kek"
+	ConvergedKEKAnnotation = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
+	convergedSince         = "encryption.apiserver.operator.openshift.io/remote-key-converged-at"
+	keysAnnotation         = "kmsharness.io/keys"
 )
 
 // Kinds of objects, as KindLabel says them.

@@ -86,12 +86,15 @@ func (p PluginConfig) Has(id uint64) bool {
 	return there
 }
 
-func (p PluginConfig) Of(id uint64) (of config.Plugin, there bool) {
-	i := slices.IndexFunc(p.Plugins, func(one Plugin) bool { return one.KeyID == id })
+func (p PluginConfig) Of(id uint64) (of config.Plugin, there bool) { return Of(p.Plugins, id) }
+
+// Of is the plugin of a key.
+func Of(plugins []Plugin, id uint64) (of config.Plugin, there bool) {
+	i := slices.IndexFunc(plugins, func(one Plugin) bool { return one.KeyID == id })
 	if i < 0 {
 		return config.Plugin{}, false
 	}
-	return p.Plugins[i].Config, true
+	return plugins[i].Config, true
 }
 
 func (c Config) revision() int       { return c.Revision }

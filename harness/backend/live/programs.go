@@ -99,8 +99,8 @@ const (
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
 		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
-	// (operated.ReadinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
-	// takes that, a probe and a reserve. A check takes operated.Check, and the time until its result is seen. Few revisions are kept, so that pruning is seen.
+	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
+	// takes that, a probe and a reserve. A check takes checkTimeout, and the time until its result is seen. Few revisions are kept, so that pruning is seen.
 	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS}" +
 		" --settle=30s --retry=2s --keep=3 --check-timeout=12s"
 	// What they are given besides, where reporters stream.

@@ -12,11 +12,6 @@ const (
 	Namespace = string(revision.KubeAPIServer)
 	// cr is the name of the operator's CR.
 	cr = operator.CR
-	// Annotations of a key's Secret.
-	modeAnnotation = "encryption.apiserver.operator.openshift.io/mode"
-	// Annotations of a rotation of the KEK (openshift/enhancements#2041).
-	convergedKEKAnnotation = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
-	migratedKEKAnnotation  = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
 	// fieldManager of what the installer and the migrator write.
 	fieldManager = "kmsharness-operand"
 )

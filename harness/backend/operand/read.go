@@ -29,7 +29,7 @@ func ReadKey(s *corev1.Secret) (Key, error) {
 	if err != nil {
 		return Key{}, fmt.Errorf("secret %s/%s: expected a name that ends with -N, the number of the key", s.Namespace, s.Name)
 	}
-	k := Key{ID: id, Type: config.Type(s.Annotations[modeAnnotation]), ConvergedKEK: s.Annotations[convergedKEKAnnotation], MigratedKEK: s.Annotations[migratedKEKAnnotation]}
+	k := Key{ID: id, Type: config.Type(s.Annotations[revision.ModeAnnotation]), ConvergedKEK: s.Annotations[revision.ConvergedKEKAnnotation], MigratedKEK: s.Annotations[revision.KEKAnnotation]}
 	text := s.Annotations[revision.ResourcesAnnotation]
 	if text == "" {
 		return k, nil
