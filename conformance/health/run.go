@@ -39,6 +39,8 @@ type Options struct {
 	// Parallel is how many scenarios run at the same time; 0: one.
 	Parallel int
 	conformance.Selection
+	// Flags are those of kmsharness run that give the same system under test.
+	Flags []string
 	// Progress receives one line at a time; nil: none. It is not called at the same time.
 	Progress func(string)
 }
@@ -159,7 +161,7 @@ func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execut
 	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), KeepGoing: !s.FirstFailureEnds,
-			Reproduce: o.reproduce(s, sc), Operator: o.Subject.OperatorUnderTest(),
+			Reproduce: o.reproduce(s, sc), Operator: o.Subject.Operator.Implementation(),
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: o.Out, Artifacts: engine.ArtifactsOnFailure,
 		Invariants: s.Invariants, Verdict: func(v check.Verdict) { verdict = v },
@@ -181,5 +183,5 @@ func (o Options) reproduce(s Suite, sc *scenario.Scenario) string {
 	if !s.FirstFailureEnds {
 		words = append(words, "--keep-going")
 	}
-	return strings.Join(append(words, o.Subject.Flags()...), " ")
+	return strings.Join(append(words, o.Flags...), " ")
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/harness/result"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 func newConformCommand() *cobra.Command {
@@ -33,26 +33,27 @@ Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or pa
 
 // conformFlags are the flags that all suites have.
 type conformFlags struct {
-	out, junit                       string
-	name, version, organization, url string
-	profiles, focus                  string
-	skip                             []string
-	repeat                           int
-	seed                             uint64
+	out, junit      string
+	profiles, focus string
+	skip            []string
+	repeat          int
+	seed            uint64
+	list            bool
+	system          *undertest.Flags
 }
 
-func (f *conformFlags) register(flags *pflag.FlagSet, suite string) {
+// register adds the flags of a suite, with those of the program that it certifies.
+func (f *conformFlags) register(cmd *cobra.Command, suite string) {
+	flags := cmd.Flags()
+	f.system = undertest.AddFlags(cmd, suite)
 	flags.StringVar(&f.out, "out", "_artifacts/conformance-"+suite, "folder for report.yaml, report.md and report.html; empty: none")
 	flags.StringVar(&f.junit, "junit", "", "file for the results as JUnit; empty: none")
-	flags.StringVar(&f.name, "name", "", "name of the "+suite+" in the report (default: of its command or endpoint)")
-	flags.StringVar(&f.version, "version", "", "version of the "+suite+" in the report")
-	flags.StringVar(&f.organization, "organization", "", "who makes the "+suite+", in the report")
-	flags.StringVar(&f.url, "url", "", "home page of the "+suite+", in the report")
 	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
 	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression; such a run is partial and ends with 2 unless a check fails")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
 	flags.IntVar(&f.repeat, "repeat", 1, "run the suite so often; a check that fails once has failed")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random in the requests")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random")
+	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
 }
 
 // selection is what the flags say about the checks to run.
@@ -81,14 +82,11 @@ func (f *conformFlags) selection() (s conformance.Selection, err error) {
 	return s, nil
 }
 
-// conclude completes a report, writes it, prints its end, and gives the exit code of the command.
-func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, name string) error {
-	report.Implementation = conformance.Implementation{Name: f.name, Version: f.version, Organization: f.organization, URL: f.url}
-	if f.name == "" {
-		report.Implementation.Name = name
-	}
+// conclude completes a report, writes it, prints its end, and gives the exit code of the command. name is that of a product which has none.
+func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, p undertest.Product, name string) error {
+	report.Implementation = conformance.Implementation{Name: cmp.Or(p.Name, name), Version: p.Version, Organization: p.Organization, URL: p.URL}
 	report.Versions = versions()
-	report.Reproduce = reproduce(cmd)
+	report.Reproduce = strings.Join(append([]string{cmd.CommandPath()}, shellWords(cmd.Flags(), "out", "junit")...), " ")
 	report.Print(cmd.OutOrStdout())
 	if f.out != "" {
 		if err := saveConformance(f.out, report); err != nil {
@@ -158,16 +156,6 @@ func versions() map[string]string {
 		}
 	}
 	return all
-}
-
-// reproduce is the command line of cmd without the flags that say where results go.
-func reproduce(cmd *cobra.Command) string {
-	words := []string{cmd.CommandPath()}
-	for _, flag := range given(cmd.Flags(), "--", "out", "junit", "name", "version", "organization", "url") {
-		name, value, _ := strings.Cut(flag, "=")
-		words = append(words, name+"="+quoted(template.Redacted(value)))
-	}
-	return strings.Join(words, " ")
 }
 
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)

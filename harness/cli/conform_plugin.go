@@ -1,9 +1,9 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -12,32 +12,40 @@ import (
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
-// Flags that conform plugin and preflight have.
-const (
-	endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
-	commandUsage  = "starts the plugin; {endpoint} or {socket} is where it must listen, {state} a folder for its keys"
-)
+// endpointUsage is of conform plugin and preflight.
+const endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
+
+// pluginSubject is the plugin under test as its suite takes it.
+func pluginSubject(system *undertest.Flags, endpoint, log string) (plugin.Subject, undertest.Plugin, error) {
+	s, err := system.System()
+	p := s.Plugin
+	subject := plugin.Subject{Endpoint: endpoint, Command: p.Command, Log: log, Hooks: plugin.Hooks{Break: p.Break, Slow: p.Slow, Restore: p.Restore, Rotate: p.Rotate}}
+	if err == nil {
+		err = subject.Validate()
+	}
+	return subject, p, system.Explain(err)
+}
 
 func newConformPluginCommand() *cobra.Command {
 	var f conformFlags
-	var subject plugin.Subject
+	var endpoint, log string
 	var callTimeout time.Duration
-	var list, withoutWaits bool
+	var withoutWaits bool
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Certify a KMS v2 plugin on its socket, without a cluster",
 		Long: `Call a KMS v2 plugin as kube-apiserver does, and as nobody should, and report which rules it breaks, by which source, and what kube-apiserver
-would do. Checks that need more than the socket are not supported unless a flag gives it: a command that starts the plugin, hooks that break,
-slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
+would do. Checks that need more than the socket are not supported unless flags or --system give it: a command that starts the plugin, hooks that
+break, slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
 		Example: `  kmsharness conform plugin --endpoint unix:///run/kms.sock
-  kmsharness conform plugin --command 'my-plugin --listen {endpoint} --keys {state}'
-  kmsharness conform plugin --endpoint unix:///run/kms.sock --hook-break 'systemctl stop vault' --hook-restore 'systemctl start vault'`,
+  kmsharness conform plugin --plugin-command 'my-plugin --listen {endpoint} --keys {state}'
+  kmsharness conform plugin --endpoint unix:///run/kms.sock --system hooks.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if list {
+			if f.list {
 				return listChecks(cmd, plugin.Catalogue())
 			}
 			s, err := f.selection()
@@ -56,7 +64,8 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 					fmt.Fprintln(cmd.OutOrStdout(), r.Line())
 				}
 			}
-			if err := subject.Validate(); err != nil {
+			subject, under, err := pluginSubject(f.system, endpoint, log)
+			if err != nil {
 				return err
 			}
 			if f.out != "" {
@@ -78,21 +87,15 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 					report.Merge(next)
 				}
 			}
-			return f.conclude(cmd, report, pluginName(subject))
+			return f.conclude(cmd, report, under.Product, pluginName(subject))
 		},
 	}
 	flags := cmd.Flags()
-	f.register(flags, "plugin")
-	flags.StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
-	flags.StringVar(&subject.Command, "command", "", commandUsage)
-	flags.StringVar(&subject.Hooks.Break, "hook-break", "", "makes the KMS behind the plugin fail; with {mode} it is called with fail, hang, refuse and lose-key")
-	flags.StringVar(&subject.Hooks.Slow, "hook-slow", "", "makes each request to the KMS take longer than the timeout of a call")
-	flags.StringVar(&subject.Hooks.Restore, "hook-restore", "", "undoes --hook-break and --hook-slow")
-	flags.StringVar(&subject.Hooks.Rotate, "hook-rotate", "", "makes the KMS use a new key encryption key")
-	flags.StringVar(&subject.Log, "log", "", "file of the plugin's log, which is searched for secrets (default with --command: its output)")
+	f.register(cmd, "plugin")
+	flags.StringVar(&endpoint, "endpoint", "", endpointUsage)
+	flags.StringVar(&log, "log", "", "file of the plugin's log, which is searched for secrets (default with a command: its output)")
 	flags.DurationVar(&callTimeout, "call-timeout", plugin.DefaultTiming().Call, "timeout of a call, as in kube-apiserver's EncryptionConfiguration")
 	flags.BoolVar(&withoutWaits, "without-waits", false, "skip the checks that wait on purpose")
-	flags.BoolVar(&list, "list", false, "list the checks and exit")
 	return cmd
 }
 
@@ -107,10 +110,7 @@ func subjectError(err error) error {
 
 // pluginName is what the report calls a plugin that was given no name.
 func pluginName(s plugin.Subject) string {
-	if words, err := template.Split(s.Command); err == nil && len(words) > 0 {
-		return filepath.Base(words[0])
-	}
-	return s.Endpoint
+	return cmp.Or(undertest.NameOf(s.Command), s.Endpoint)
 }
 
 func listChecks(cmd *cobra.Command, checks []plugin.Check) error {
@@ -128,20 +128,25 @@ func listChecks(cmd *cobra.Command, checks []plugin.Check) error {
 }
 
 func newPreflightCommand() *cobra.Command {
-	var subject plugin.Subject
+	var endpoint string
 	var within time.Duration
+	var system *undertest.Flags
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check in two seconds whether a KMS v2 plugin can be used; one line",
 		Long: `Run the checks without which kube-apiserver cannot use a plugin, for an init container or a script of a node. The plugin
-runs already, or --command starts it, within 30 s at most.
+runs already, or its command starts it, within 30 s at most.
 Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 		Example: `  kmsharness preflight --endpoint unix:///run/kms.sock
-  kmsharness preflight --command 'my-plugin --listen {endpoint} --keys {state}'`,
+  kmsharness preflight --plugin-command 'my-plugin --listen {endpoint} --keys {state}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if within <= 0 {
 				return usage("--within %v: expected a positive duration", within)
+			}
+			subject, _, err := pluginSubject(system, endpoint, "")
+			if err != nil {
+				return err
 			}
 			began := time.Now()
 			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, printer(cmd.ErrOrStderr()))
@@ -155,8 +160,8 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
-	cmd.Flags().StringVar(&subject.Command, "command", "", commandUsage)
-	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by --command comes before them")
+	system = undertest.AddFlags(cmd, "plugin")
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", endpointUsage)
+	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by the command comes before them")
 	return cmd
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -25,62 +25,48 @@ type healthFlags struct {
 	backend  string
 	contract string
 	procs    int
-	list     bool
 	sut      choose.Options
 }
 
 func newConformReporterCommand() *cobra.Command {
-	f := healthFlags{subject: health.Reporter}
-	cmd := f.command(`Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+	return newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
-without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'
-  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --command '…'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.ReporterCommand, "command", "", "reporter under test, as a command template: docs/reporter.md (default: this project's)")
-	flags.StringVar(&f.sut.ReporterIdentity, "identity", "", "credentials of the reporter: least, which may write its own entry and nothing else, or admin (default least)")
-	flags.BoolVar(&f.sut.ReporterMountSockets, "mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
-	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form that the reporter writes: conditions, healthreports or both")
-	return cmd
+without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --reporter-command '…'`)
 }
 
 func newConformAggregatorCommand() *cobra.Command {
-	f := healthFlags{subject: health.Aggregator}
-	cmd := f.command(`Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+	return newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 House rules, such as the reasons of the rollups, fail nothing without --strict.`,
-		`  kmsharness conform aggregator --command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.AggregatorCommand, "command", "", "aggregator under test, as a command template: docs/aggregator.md (default: this project's)")
-	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports that it reads: conditions, healthreports or both")
-	return cmd
+		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
 }
 
 func newConformOperatorCommand() *cobra.Command {
-	f := healthFlags{subject: health.Operator, contract: scenario.ContractConditions}
-	cmd := f.command(`Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
+	return newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
 Checks of what only this project's operator promises are not supported, each with its reason.`,
-		`  kmsharness conform operator --command 'my-operator --kubeconfig {kubeconfig}' --patience 4
+		`  kmsharness conform operator --operator-command 'my-operator --kubeconfig {kubeconfig}' --operator-patience 4
   kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.OperatorCommand, "command", "", "operator of kube-apiserver under test, as a command template with {kubeconfig}: docs/operator.md (default: this project's)")
-	flags.IntVar(&f.sut.OperatorPatience, "patience", 1, patienceUsage)
-	return cmd
 }
 
-func (f *healthFlags) command(long, example string) *cobra.Command {
+// newHealthCommand certifies the program of a role, which is also the name of the suite.
+func newHealthCommand(role, long, example string) *cobra.Command {
+	f := healthFlags{subject: role, contract: scenario.ContractConditions}
 	cmd := &cobra.Command{
-		Use:     f.subject,
-		Short:   "Certify " + map[string]string{health.Reporter: "a reporter", health.Aggregator: "an aggregator", health.Operator: "an operator"}[f.subject] + " by scenarios of the catalogue",
+		Use:     role,
+		Short:   "Certify " + map[bool]string{false: "an ", true: "a "}[role == health.Reporter] + role + " by scenarios of the catalogue",
 		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive or partial.",
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.register(cmd.Flags(), f.subject)
+	f.register(cmd, role)
 	flags := cmd.Flags()
 	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
 	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
-	flags.BoolVar(&f.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's")
-	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
+	flags.BoolVar(&f.sut.Strict, "strict", false, strictUsage)
+	if role != health.Operator {
+		flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both")
+	}
 	return cmd
 }
 
@@ -109,7 +95,7 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
 		return err
 	}
-	err = f.conclude(cmd, c.Report, f.subjectName())
+	err = f.conclude(cmd, c.Report, f.product(), "kmsharness "+f.subject)
 	fmt.Fprintln(out)
 	if tableErr := health.Table(out, c.Report); tableErr != nil {
 		return tableErr
@@ -139,6 +125,9 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	if f.procs < 1 || f.procs > 16 {
 		return o, usage("--procs %d: expected 1 to 16", f.procs)
 	}
+	if f.sut.System, err = f.system.System(); err != nil {
+		return o, err
+	}
 	all, err := scenarios.Load()
 	if err != nil {
 		return o, err
@@ -152,11 +141,11 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	f.sut.Idle = f.procs
 	b, err := choose.New(f.backend, f.sut)
 	if err != nil {
-		return o, err
+		return o, f.system.Explain(err)
 	}
 	return health.Options{
 		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
-		Selection: s, Progress: printer(cmd.OutOrStdout()),
+		Selection: s, Flags: shellWords(cmd.Flags(), "backend", "contract", "focus", "junit", "out", "procs", "profile", "repeat", "seed", "skip"), Progress: printer(cmd.OutOrStdout()),
 	}, nil
 }
 
@@ -182,13 +171,17 @@ func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.
 	return all, nil
 }
 
-// subjectName is what the report calls a subject that was given no name.
-func (f *healthFlags) subjectName() string {
-	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand, f.sut.OperatorCommand))
-	if err != nil || len(words) == 0 {
-		return "kmsharness " + f.subject
+// product is the subject as the report names it.
+func (f *healthFlags) product() undertest.Product {
+	p, command := f.sut.Reporter.Product, f.sut.Reporter.Command
+	switch f.subject {
+	case health.Aggregator:
+		p, command = f.sut.Aggregator.Product, f.sut.Aggregator.Command
+	case health.Operator:
+		p, command = f.sut.Operator.Product, f.sut.Operator.Command
 	}
-	return filepath.Base(words[0])
+	p.Name = cmp.Or(p.Name, undertest.NameOf(command))
+	return p
 }
 
 func (f *healthFlags) listChecks(cmd *cobra.Command) error {

@@ -44,7 +44,7 @@ is judged once more at the end, alone.
 The suite (scenarios.test) and its runner (ginkgo) are looked for beside this program; make build puts them there.`,
 		Example: `  kmsharness e2e
   kmsharness e2e --labels 'area:plugin && !slow' --procs 1
-  kmsharness e2e --reporter-command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'`,
+  kmsharness e2e --system my-reporter.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
@@ -80,7 +80,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if f.time < 0 {
 		return usage("--time %v: expected a duration above 0, for example 20m", f.time)
 	}
-	if _, err := choose.New(name, f.sut); err != nil { // before every process of the suite finds the mistake
+	if _, err := f.choose(name); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
 	out := cmd.OutOrStdout()

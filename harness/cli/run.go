@@ -75,7 +75,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	f.backend = name
-	b, err := choose.New(name, f.sut) // starts nothing, and finds mistakes in the flags
+	b, err := f.choose(name) // starts nothing, and finds mistakes in the flags
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.OperatorUnderTest(), KeepGoing: f.keepGoing,
+			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
@@ -187,11 +187,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 // reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(s *scenario.Scenario) string {
 	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
-	parts = append(parts, c.sut.Flags()...)
-	if c.keepGoing {
-		parts = append(parts, "--keep-going")
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(append(parts, c.judgedAlike()...), " ")
 }
 
 func closeBackend(ctx context.Context, b backend.Backend) error {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spf13/cobra"
 	"time"
 )
 
@@ -70,7 +72,10 @@ func TestScenariosByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := (&common{backend: "sim", seed: 1}); !strings.HasPrefix(c.reproduce(all[0]), "kmsharness run plugin-hangs --backend sim") {
+	var c common
+	c.register(&cobra.Command{})
+	c.backend = "sim"
+	if !strings.HasPrefix(c.reproduce(all[0]), "kmsharness run plugin-hangs --backend sim") {
 		t.Errorf("%s", c.reproduce(all[0]))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // Files of a suite's run beside the scenarios' folders.
@@ -55,7 +57,18 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	}
 	progress := filepath.Join(out, s.progress)
 	args = append(args, s.suite, "--", "--kmsharness.backend", s.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
-	args = append(args, given(cmd.Flags(), "--kmsharness.", "backend", "out", "labels", "procs", "fail-fast", "time")...)
+	args = append(args, given(f.passed, "--kmsharness.")...)
+	if flags := f.judgedAlike(); len(flags) > 0 {
+		args = append(args, "--kmsharness.flags", strings.Join(flags, " "))
+	}
+	if f.sut.System != (undertest.System{}) {
+		file, err := f.writeSystem(out)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file) // OUT may be published, and a command may have a credential
+		args = append(args, "--kmsharness.system", file)
+	}
 	if !s.notAfter.IsZero() {
 		args = append(args, "--kmsharness.not-after", s.notAfter.Format(time.RFC3339))
 	}
@@ -79,6 +92,19 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, s.log))
 	}
 	return nil
+}
+
+// writeSystem writes the description of the system under test for the processes of the suite.
+func (f *e2eFlags) writeSystem(out string) (file string, err error) {
+	text, err := f.sut.Encode()
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(out, "system.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", fmt.Errorf("description of the system under test: %w", err)
+	}
+	return file, nil
 }
 
 // showProgress prints the lines of a file until stop.

@@ -12,8 +12,10 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 type upFlags struct {
@@ -21,7 +23,8 @@ type upFlags struct {
 	keyIDs        []string
 	profile       string
 	foreground    bool
-	plugin        live.RealPlugin
+	system        *undertest.Flags
+	sut           undertest.System
 }
 
 func newUpCommand() *cobra.Command {
@@ -44,7 +47,7 @@ in memory too: this is for an afternoon, not for a week.`,
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
 	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
-	pluginFlags(cmd.Flags(), &f.plugin)
+	f.system = undertest.AddFlags(cmd)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
@@ -53,6 +56,9 @@ in memory too: this is for an afternoon, not for a week.`,
 func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if _, err := choose.New(local.Name, choose.Options{Options: local.Options{System: f.sut}}); err != nil {
+		return f.system.Explain(err)
 	}
 	place, err := upPlaceOfUser()
 	if err != nil {
@@ -72,7 +78,10 @@ func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
 	return state.print(w)
 }
 
-func (f *upFlags) validate() error {
+func (f *upFlags) validate() (err error) {
+	if f.sut, err = f.system.System(); err != nil {
+		return err
+	}
 	if n := f.controlPlanes; n < 1 || n > scenario.MaxControlPlanes {
 		return usage("--control-planes %d: expected 1 to %d", n, scenario.MaxControlPlanes)
 	}
@@ -82,7 +91,7 @@ func (f *upFlags) validate() error {
 	if err := oneOf("profile", f.profile, profile.Names()...); f.profile != "" && err != nil {
 		return err
 	}
-	if f.profile != "" && !f.plugin.IsZero() {
+	if f.profile != "" && !f.sut.Plugin.IsZero() {
 		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
 	}
 	for i, id := range f.keyIDs {

@@ -15,9 +15,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -48,26 +48,14 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
-	if err := checkImage(history.RoleReporter, opts.ReporterCommand, opts.ReporterImage, opts.ReporterArgs); err != nil {
-		return nil, err
-	}
-	if err := checkImage(history.RoleOperator, opts.OperatorCommand, opts.OperatorImage, opts.OperatorArgs); err != nil {
-		return nil, err
-	}
 	if !opts.Plugin.IsZero() && opts.Plugin.Image == "" {
-		return nil, errors.New("--plugin-command without --plugin-image: expected both, because on kind a plugin under test runs in a container")
+		return nil, undertest.Wrong("plugin.command", "expected with plugin.image, because on kind a plugin under test runs in a container")
 	}
-	templates := opts.SystemUnderTest
-	templates.ReporterCommand += opts.ReporterArgs
-	templates.OperatorCommand += opts.OperatorArgs
-	if err := templates.Validate(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
-	if err := opts.CheckPrograms(contained); err != nil {
+	if err := live.CheckPrograms(opts.System, contained); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
-	}
-	if _, err := command.Split(opts.PluginArgs); err != nil {
-		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
 	b.planes = pool.New(pool.Options[*controlPlane]{
@@ -75,17 +63,6 @@ func New(opts Options) (*Backend, error) {
 		Boot: b.boot, Begin: b.begin, Explain: explain, Idle: idleClusters,
 	})
 	return b, nil
-}
-
-// checkImage returns an error unless the flags of a role name a command, an image with or without arguments, or nothing.
-func checkImage(role, command, image, args string) error {
-	if image != "" && command != "" {
-		return fmt.Errorf("--%[1]s-image beside --%[1]s-command: expected one of them; an image has its own program and takes --%[1]s-args", role)
-	}
-	if args != "" && image == "" {
-		return fmt.Errorf("--%[1]s-args without --%[1]s-image: expected both, or --%[1]s-command", role)
-	}
-	return nil
 }
 
 // Name implements backend.Backend.
@@ -114,7 +91,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
+	return live.Begin(ctx, p, spec, live.Options{System: b.opts.System, Programs: b.programs, Release: release})
 }
 
 // setUp makes what all planes share.
@@ -146,14 +123,14 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) (err error) 
 	}
 	b.programs = live.NewPrograms(dir.Path, progress)
 	b.programs.Plugin = b.opts.Plugin
-	if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err == nil {
+	if b.programs.PluginArgs, err = command.Split(b.opts.FakePlugin.Args); err == nil {
 		b.archives, err = makeArchives(ctx, b.programs, filepath.Join(dir.Path, "images"))
 	}
-	if err == nil && b.opts.ReporterImage != "" {
-		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
+	if err == nil && b.opts.Reporter.Image != "" {
+		b.opts.Reporter.Command, err = b.archives.takeReporterImage(ctx, b.opts, dir.Path)
 	}
-	if err == nil && b.opts.OperatorImage != "" {
-		b.opts.OperatorCommand, err = b.archives.takeOperatorImage(ctx, b.opts, dir.Path)
+	if err == nil && b.opts.Operator.Image != "" {
+		b.opts.Operator.Command, err = b.archives.takeOperatorImage(ctx, b.opts, dir.Path)
 	}
 	if err == nil && b.opts.Plugin.Image != "" {
 		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, dir.Path)

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/turn"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
@@ -75,8 +76,8 @@ func (e *Environment) withParts() *Environment {
 
 // Options of an environment.
 type Options struct {
-	// SystemUnderTest are the commands that take the place of this project's own.
-	SystemUnderTest
+	// System has the commands that take the place of this project's own.
+	undertest.System
 	TestHooks
 	// Programs finds the programs of hooks; without a plugin under test it may be nil.
 	Programs *Programs
@@ -94,7 +95,7 @@ func (e *Environment) RunMetadata() history.Run {
 	}
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
-		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
+		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.Reporter.Identity,
 		Operator: e.operator.resource.Resource, ClusterOperator: e.operator.clusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: e.operated.lifecycle(), APIServers: e.headings(),
 	}
 }

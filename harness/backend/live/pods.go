@@ -72,7 +72,7 @@ type rollingOut struct {
 }
 
 func newPods(e *Environment) *pods {
-	p := &pods{e: e, all: map[string]*pod{}, own: e.opts.OperatorCommand == ""}
+	p := &pods{e: e, all: map[string]*pod{}, own: e.opts.Operator.Command == ""}
 	p.roller, _ = e.controlPlane.(Roller)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}

@@ -100,7 +100,7 @@ func (b *Backend) prepare(ctx context.Context, spec backend.Spec) (*live.Environ
 }
 
 func (b *Backend) begin(ctx context.Context, p *controlPlane, spec backend.Spec, release pool.Release) (*live.Environment, error) {
-	return live.Begin(ctx, p, spec, live.Options{SystemUnderTest: b.opts.SystemUnderTest, Programs: b.programs, Release: release})
+	return live.Begin(ctx, p, spec, live.Options{System: b.opts.System, Programs: b.programs, Release: release})
 }
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
@@ -114,7 +114,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	p, err := boot(ctx, newProcesses(b.programs, runDir, *b.binaries), shape, live.KeyIDs(s), dir, b.opts.ReporterMountSockets, sample)
+	p, err := boot(ctx, newProcesses(b.programs, runDir, *b.binaries), shape, live.KeyIDs(s), dir, b.opts.Reporter.MountSockets, sample)
 	p.manifest = b.opts.Manifest
 	return p, err
 }
@@ -133,11 +133,11 @@ func (b *Backend) setUp(ctx context.Context, progress func(string)) error {
 		}
 		b.runDir, b.programs = dir, live.NewPrograms(dir.Path, progress)
 		b.programs.Plugin = b.opts.Plugin
-		if b.programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err != nil {
+		if b.programs.PluginArgs, err = command.Split(b.opts.FakePlugin.Args); err != nil {
 			return err // validated in New
 		}
 	}
-	for _, name := range b.opts.Own() { // before anything boots
+	for _, name := range live.Own(b.opts.System) { // before anything boots
 		if _, err := b.programs.Find(ctx, name); err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ type controlPlane struct {
 	shape        Shape
 	dir          string // short: sockets are below it
 	logs         string
-	mountSockets bool // Options.ReporterMountSockets
+	mountSockets bool // Reporter.MountSockets
 
 	cp        Cluster
 	lb        *netfault.LoadBalancer
