@@ -33,6 +33,6 @@ func newRoot() *cobra.Command {
 		Long: `kmsharness boots a real control plane with KMS v2 encryption, breaks it on purpose, and judges what the health
 reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could not run, inconclusive or interrupted.`,
 	}
-	root.AddCommand(newRunCommand(), newE2ECommand(), newCheckCommand(), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(), newInvariantsCommand(), newFaultsCommand(), newConformCommand(), newPreflightCommand(), pluginCLI.NewProfilesCommand(), pluginCLI.NewPluginCommand())
+	root.AddCommand(newRunCommand(), newE2ECommand(), newCheckCommand(), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(), newInvariantsCommand(), pluginCLI.NewFaultsCommand(), newConformCommand(), newPreflightCommand(), pluginCLI.NewProfilesCommand(), pluginCLI.NewPluginCommand())
 	return root
 }
