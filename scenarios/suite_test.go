@@ -35,7 +35,7 @@ var settings struct {
 	artifacts                   string
 	contract, publish           string
 	notAfter                    string
-	again, keepGoing            bool
+	again, keepGoing, verbose   bool
 }
 
 func TestMain(m *testing.M) {
@@ -53,6 +53,7 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.flags, "kmsharness.flags", "", "flags of kmsharness run that judge the same system under test alike")
 	flag.BoolVar(&settings.sut.Strict, "kmsharness.strict", false, "house rules fail every program")
 	flag.BoolVar(&settings.keepGoing, "kmsharness.keep-going", false, "go on after a failed expectation")
+	flag.BoolVar(&settings.verbose, "kmsharness.verbose", false, "show each step at once")
 	flag.Parse()
 	if settings.backend != "" { // the package's other tests read its files, which are not there where the suite runs
 		if err := flag.Set("test.run", "^TestCatalogue$"); err != nil {
@@ -209,7 +210,7 @@ func progress(s *scenario.Scenario) (steps, preparing func(string)) {
 		say("%-40s %s", s.Name, line)
 	}
 	steps = func(line string) {
-		if time.Since(began) < silence {
+		if !settings.verbose && time.Since(began) < silence {
 			write(line)
 			return
 		}

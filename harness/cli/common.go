@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // common are the flags of every command that runs scenarios.
@@ -30,6 +31,7 @@ type common struct {
 	keepGoing bool
 	// artifacts is a text of engine.Artifacts.
 	artifacts string
+	output    *printer.Output
 	// passed are the flags that the suite of e2e has, too.
 	passed *pflag.FlagSet
 }
@@ -39,6 +41,7 @@ func (c *common) register(cmd *cobra.Command) {
 	f.StringVar(&c.backend, "backend", "auto", choose.Expected())
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	c.system = undertest.AddFlags(cmd)
+	c.output = printer.AddFlag(cmd)
 	c.passed = pflag.NewFlagSet("passed", pflag.ContinueOnError)
 	c.passed.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
 	c.passed.StringVar(&c.publish, "publish", scenario.PublishApply, "route of reports: ssa (applied to the API server) or stream (to the aggregator), for scenarios that name none")
@@ -47,6 +50,28 @@ func (c *common) register(cmd *cobra.Command) {
 	c.passed.BoolVar(&c.sut.Strict, "strict", false, strictUsage)
 	c.passed.BoolVar(&c.keepGoing, "keep-going", false, "after a failed expectation go on with the steps, and judge each later one on its own")
 	f.AddFlagSet(c.passed)
+	complete(cmd, "backend", append(choose.Names(), "auto")...)
+	complete(cmd, "contract", append(scenario.Contracts(), scenario.BothContracts)...)
+	complete(cmd, "publish", scenario.PublishApply, scenario.PublishStream)
+	complete(cmd, "artifacts", "on-failure", "always", "never")
+}
+
+// complete makes shells complete the value of a flag.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+}
+
+// completeScenarios completes arguments that are files, folders or names of scenarios.
+func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, err := scenarios.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, cobra.CompletionWithDesc(s.Name, s.Title))
+	}
+	return names, cobra.ShellCompDirectiveDefault
 }
 
 const strictUsage = "house rules, which no source demands, fail also programs that are not this project's"
@@ -118,13 +143,21 @@ func (c *common) inForms(all []*scenario.Scenario) (_ []*scenario.Scenario, err 
 	return out, nil
 }
 
-// printer is a progress function that prints lines.
-func printer(w io.Writer) func(string) {
+// lines is a progress function that prints lines.
+func lines(w io.Writer) func(string) {
 	return func(line string) { fmt.Fprintln(w, line) }
 }
 
-func printJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
+// verbose reports whether a command shows each step.
+func verbose(cmd *cobra.Command) bool {
+	is, err := cmd.Flags().GetBool("verbose")
+	return err == nil && is
+}
+
+// progressOf is where a command shows how far it is: nowhere with --quiet, or if a program reads what it prints.
+func progressOf(cmd *cobra.Command, output *printer.Output) io.Writer {
+	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet || output.Structured() {
+		return io.Discard
+	}
+	return cmd.OutOrStdout()
 }

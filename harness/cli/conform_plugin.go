@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // endpointUsage is of conform plugin and preflight.
@@ -46,7 +46,7 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.list {
-				return listChecks(cmd, plugin.Catalogue())
+				return printChecks(cmd.OutOrStdout(), f.output, plugin.Rules(plugin.Catalogue()))
 			}
 			s, err := f.selection()
 			if err != nil {
@@ -58,10 +58,10 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 			}
 			timing.Call = callTimeout
 			o := plugin.Options{Selection: s, Timing: &timing, Seed: f.seed, WithoutWaits: withoutWaits}
-			o.Waiting = printer(cmd.ErrOrStderr())
+			o.Waiting = lines(cmd.ErrOrStderr())
 			o.Progress = func(r conformance.Result) {
 				if r.Outcome != conformance.NotSupported { // the end of the run sums these up
-					fmt.Fprintln(cmd.OutOrStdout(), r.Line())
+					fmt.Fprintln(progressOf(cmd, f.output), r.Line())
 				}
 			}
 			subject, under, err := pluginSubject(f.system, endpoint, log)
@@ -113,24 +113,11 @@ func pluginName(s plugin.Subject) string {
 	return cmp.Or(undertest.NameOf(s.Command), s.Endpoint)
 }
 
-func listChecks(cmd *cobra.Command, checks []plugin.Check) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHECK\tPROFILE\tNEEDS\tRULE")
-	for _, c := range checks {
-		var needs []string
-		for _, n := range c.Needs {
-			needs = append(needs, string(n))
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.ID, c.Profile, strings.Join(needs, ","), c.Rule)
-	}
-	fmt.Fprintf(t, "%d checks\n", len(checks))
-	return t.Flush()
-}
-
 func newPreflightCommand() *cobra.Command {
 	var endpoint string
 	var within time.Duration
 	var system *undertest.Flags
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check in two seconds whether a KMS v2 plugin can be used; one line",
@@ -149,19 +136,31 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 				return err
 			}
 			began := time.Now()
-			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, printer(cmd.ErrOrStderr()))
+			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, lines(cmd.ErrOrStderr()))
 			if err != nil {
 				return subjectError(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "preflight: %s: %s (%v)\n", pluginName(subject), text, time.Since(began).Round(time.Millisecond))
-			if !ok {
+			result := preflightResult{pluginName(subject), ok, text, time.Since(began).Round(time.Millisecond).String()}
+			err = output.Print(cmd.OutOrStdout(), result, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "preflight: %s: %s (%s)\n", result.Plugin, result.Text, result.Took)
+				return err
+			})
+			if err == nil && !ok {
 				return failed()
 			}
-			return nil
+			return err
 		},
 	}
-	system = undertest.AddFlags(cmd, "plugin")
+	system, output = undertest.AddFlags(cmd, "plugin"), printer.AddFlag(cmd)
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", endpointUsage)
 	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by the command comes before them")
 	return cmd
+}
+
+// preflightResult is what preflight prints.
+type preflightResult struct {
+	Plugin string `json:"plugin"`
+	Usable bool   `json:"usable"`
+	Text   string `json:"text"`
+	Took   string `json:"took"` // a duration
 }

@@ -52,7 +52,7 @@ func TestPartialRunIsNoConformance(t *testing.T) {
 	if err := os.WriteFile(file, cut, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text, problem = told(t, "", "conform", "render", "--format", "markdown", out); code != ExitPassed || !strings.Contains(text, ": partial (plugin)") {
+	if code, text, problem = told(t, "", "conform", "render", "-o", "markdown", out); code != ExitPassed || !strings.Contains(text, ": partial (plugin)") {
 		t.Errorf("a report that was cut: exit %d, %q\n%s", code, problem, text)
 	}
 	if code, text, problem = told(t, "", "conform", "plugin", "--endpoint", at, "--profile", "core", "--out", out); code != ExitPassed {

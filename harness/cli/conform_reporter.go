@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -32,19 +31,19 @@ func newConformReporterCommand() *cobra.Command {
 	return newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
 without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
-  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --reporter-command '…'`)
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --system mine.yaml`)
 }
 
 func newConformAggregatorCommand() *cobra.Command {
 	return newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 House rules, such as the reasons of the rollups, fail nothing without --strict.`,
-		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
+		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig}'`)
 }
 
 func newConformOperatorCommand() *cobra.Command {
 	return newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
 Checks of what only this project's operator promises are not supported, each with its reason.`,
-		`  kmsharness conform operator --operator-command 'my-operator --kubeconfig {kubeconfig}' --operator-patience 4
+		`  kmsharness conform operator --operator-patience 4 --operator-command 'my-operator {kubeconfig}'
   kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
 }
 
@@ -64,6 +63,7 @@ func newHealthCommand(role, long, example string) *cobra.Command {
 	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
 	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
 	flags.BoolVar(&f.sut.Strict, "strict", false, strictUsage)
+	complete(cmd, "backend", append(choose.Names(), "auto")...)
 	if role != health.Operator {
 		flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both")
 	}
@@ -75,7 +75,7 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if f.list {
-		return f.listChecks(cmd)
+		return printChecks(cmd.OutOrStdout(), f.output, f.suite.Rules())
 	}
 	o, err := f.options(cmd)
 	if err != nil {
@@ -86,8 +86,8 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer unlock()
-	out := cmd.OutOrStdout()
-	if err := ensurePrograms(cmd, f.backend); err != nil {
+	out := progressOf(cmd, f.output)
+	if err := ensurePrograms(cmd.Context(), out, f.backend); err != nil {
 		return err
 	}
 	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
@@ -96,9 +96,11 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	err = f.conclude(cmd, c.Report, f.product(), "kmsharness "+f.subject)
-	fmt.Fprintln(out)
-	if tableErr := health.Table(out, c.Report); tableErr != nil {
-		return tableErr
+	if !f.output.Structured() {
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := f.output.PrintTable(cmd.OutOrStdout(), nil, health.Table(c.Report)); err != nil {
+			return err
+		}
 	}
 	for _, reason := range c.Undecided {
 		fmt.Fprintln(out, "not judged:", reason)
@@ -143,10 +145,15 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	if err != nil {
 		return o, f.system.Explain(err)
 	}
-	return health.Options{
+	progress := progressOf(cmd, f.output)
+	o = health.Options{
 		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
-		Selection: s, Flags: shellWords(cmd.Flags(), "backend", "contract", "focus", "junit", "out", "procs", "profile", "repeat", "seed", "skip"), Progress: printer(cmd.OutOrStdout()),
-	}, nil
+		Selection: s, Flags: shellWords(cmd.Flags(), "backend", "contract", "focus", "junit", "out", "procs", "profile", "repeat", "seed", "skip"), Progress: lines(progress),
+	}
+	if verbose(cmd) {
+		o.Steps = func(scenario, step string) { fmt.Fprintf(progress, "%-42s %s\n", scenario, step) }
+	}
+	return o, nil
 }
 
 // rounds runs the suite as often as asked for. A check that fails once has failed.
@@ -182,14 +189,4 @@ func (f *healthFlags) product() undertest.Product {
 	}
 	p.Name = cmp.Or(p.Name, undertest.NameOf(command))
 	return p
-}
-
-func (f *healthFlags) listChecks(cmd *cobra.Command) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHECK\tPROFILE\tRULE")
-	for _, c := range f.suite.Checks {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.ID, c.Profile, c.Rule)
-	}
-	fmt.Fprintf(t, "%d checks\n", len(f.suite.Checks))
-	return t.Flush()
 }

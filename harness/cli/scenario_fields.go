@@ -1,49 +1,67 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newScenarioFieldsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "fields [WORD]",
-		Short:   "List the fields of scenario files: verbs, arguments, values",
-		Long:    "List every field of a scenario file, or those whose path contains WORD: * if it is required, the meaning, and the values or the type.",
-		Example: "  kmsharness scenario fields\n  kmsharness scenario fields refuse\n  kmsharness scenario fields topology",
+	var output *printer.Output
+	cmd := &cobra.Command{
+		Use:   "fields [WORD]",
+		Short: "List the fields of scenario files, or print their JSON schema",
+		Long: `List every field of a scenario file, or those whose path contains WORD: * if it is required, the meaning, and the values or the type.
+With -o json it is the JSON schema. Editors with a YAML language server complete and check a file whose first line is:
+
+  # yaml-language-server: $schema=FILE`,
+		Example: "  kmsharness scenario fields\n  kmsharness scenario fields refuse -o wide\n  kmsharness scenario fields -o json > scenario.schema.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var text bytes.Buffer
-			if err := printSchema(&text); err != nil {
+			schema, err := scenario.Schema(fault.Names())
+			if err != nil {
 				return err
 			}
-			var root field
-			if err := json.Unmarshal(text.Bytes(), &root); err != nil {
-				return fmt.Errorf("fields of scenarios: %w", err)
+			table, err := fieldTable(schema, strings.Join(args, ""))
+			if err != nil {
+				return err
 			}
-			word := strings.Join(args, "")
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			found := false
-			root.walk("", func(path string, f field, required bool) {
-				if strings.Contains(path, word) {
-					found = true
-					fmt.Fprintf(t, "%s%s\t%s\n", path, map[bool]string{true: " *"}[required], strings.TrimSpace(f.Description+" ("+f.values()+")"))
-				}
-			})
-			if !found {
-				return usage("no field has %q in its path", word)
-			}
-			return t.Flush()
+			return output.PrintTable(cmd.OutOrStdout(), schema, table)
 		},
 	}
+	output = printer.AddFlag(cmd, printer.Wide)
+	return cmd
+}
+
+// fieldTable has the fields of a schema whose path contains a word.
+func fieldTable(schema any, word string) (t printer.Table, err error) {
+	var root field
+	text, err := json.Marshal(schema)
+	if err == nil {
+		err = json.Unmarshal(text, &root)
+	}
+	if err != nil {
+		return t, fmt.Errorf("fields of scenarios: %w", err)
+	}
+	t.Columns = []string{"FIELD", "MEANING"}
+	root.walk("", func(path string, f field, required bool) {
+		if strings.Contains(path, word) {
+			t.Rows = append(t.Rows, []string{path + map[bool]string{true: " *"}[required], strings.TrimSpace(f.Description + " (" + f.values() + ")")})
+		}
+	})
+	if len(t.Rows) == 0 {
+		return t, usage("no field has %q in its path", word)
+	}
+	return t, nil
 }
 
 // field is what of a JSON schema is listed.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -28,6 +27,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 type simulateFlags struct {
@@ -37,10 +37,11 @@ type simulateFlags struct {
 	seed                   int64
 	jobs                   int
 	hours                  float64
-	keep, noShrink, asJSON bool
+	keep, noShrink         bool
 	operator               bool
 	publish                string
 	interval               time.Duration
+	output                 *printer.Output
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -74,7 +75,10 @@ not run.`,
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
 	cmd.Flags().StringVar(&f.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa or stream")
 	cmd.Flags().BoolVar(&f.operator, "operator", false, "an operator switches the encryption in every seed, whatever goes wrong meanwhile; a few episodes each")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json and nothing else")
+	f.output = printer.AddFlag(cmd)
+	complete(cmd, "contract", append(scenario.Contracts(), scenario.BothContracts)...)
+	complete(cmd, "ssa", string(store.Real), string(store.Model))
+	complete(cmd, "publish", scenario.PublishApply, scenario.PublishStream)
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
@@ -105,21 +109,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer unlock()
-	words := cmd.OutOrStdout()
-	if f.asJSON {
-		words = io.Discard
-	}
-	all, err := f.simulate(cmd, words, s)
-	if all == nil {
+	all, err := f.simulate(cmd, s)
+	if err := errors.Join(err, all.Save(f.out), f.output.Print(cmd.OutOrStdout(), all, all.Write)); err != nil { // of an interrupted one, what was done
 		return err
-	}
-	if err := errors.Join(err, all.Save(f.out)); err != nil { // of an interrupted one, what was done
-		return err
-	}
-	if f.asJSON {
-		if err := printJSON(cmd.OutOrStdout(), all); err != nil {
-			return err
-		}
 	}
 	if len(all.Failed) > 0 {
 		return failed()
@@ -127,9 +119,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
-func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) (*swarm.Summary, error) {
-	ctx := cmd.Context()
+// simulate runs the seeds and shrinks what failed. After an interrupt it returns what was done.
+func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summary, error) {
+	ctx, w := cmd.Context(), progressOf(cmd, f.output)
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
@@ -154,9 +146,6 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) 
 		shrinker.Backends = append(shrinker.Backends, s.backend)
 		err = shrinker.Failed(ctx, all, s.plan)
 		line.done()
-	}
-	if written := all.Write(w); written != nil {
-		return nil, written
 	}
 	if err != nil {
 		return all, fmt.Errorf("simulate: %w", err)
@@ -283,10 +272,4 @@ func shardOf(all swarm.Range, text string) (swarm.Range, error) {
 		return swarm.Range{}, usage("--shard %s: there are %d parts and fewer seeds (%v), expected no more parts than seeds", text, n, all)
 	}
 	return part, nil
-}
-
-// isTerminal reports whether somebody watches.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

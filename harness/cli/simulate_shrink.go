@@ -21,8 +21,9 @@ func newShrinkCommand() *cobra.Command {
 		Short: "Make a scenario that fails in a simulation as short as it can be",
 		Long: `Simulate the scenario again and again, each time without some of its steps, with shorter waits or fewer nodes, and write the shortest
 one that still violates the same invariant: OUT/NAME-min.yaml.`,
-		Example: `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
-		Args:    cobra.ExactArgs(1),
+		Example:           `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := findScenario(args[0])
 			if err != nil {

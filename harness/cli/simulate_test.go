@@ -31,7 +31,7 @@ func TestSimulateShardsAndMerge(t *testing.T) {
 		t.Fatalf("%d\n%s%s", code, whole, errs)
 	}
 	for _, i := range []string{"0", "1"} {
-		code, out, errs := invoke(t, "simulate", "--seeds", "1-4", "--out", at(i), "--shard", i+"/2", "--jobs", "1", "--json")
+		code, out, errs := invoke(t, "simulate", "--seeds", "1-4", "--out", at(i), "--shard", i+"/2", "--jobs", "1", "-o", "json")
 		if code != ExitPassed || errs != "" {
 			t.Fatalf("%d\n%s%s", code, out, errs)
 		}

@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 type upFlags struct {
@@ -23,6 +22,7 @@ type upFlags struct {
 	keyIDs        []string
 	profile       string
 	foreground    bool
+	output        *printer.Output
 	system        *undertest.Flags
 	sut           undertest.System
 }
@@ -41,19 +41,21 @@ in memory too: this is for an afternoon, not for a week.`,
   kmsharness up --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), given(cmd.Flags(), "--"))
+			return f.run(cmd, given(cmd.Flags(), "--", "output"))
 		},
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
 	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
-	f.system = undertest.AddFlags(cmd)
+	f.system, f.output = undertest.AddFlags(cmd), printer.AddFlag(cmd)
+	complete(cmd, "profile", profile.Names()...)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
 
 // run also takes the flags, for the process in the background.
-func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
+func (f *upFlags) run(cmd *cobra.Command, flags []string) error {
+	ctx, progress := cmd.Context(), progressOf(cmd, f.output)
 	if err := f.validate(); err != nil {
 		return err
 	}
@@ -65,17 +67,17 @@ func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
 		return err
 	}
 	if f.foreground {
-		return f.serve(ctx, w, place)
+		return f.serve(ctx, cmd.OutOrStdout(), place)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, to start it in the background: %w", err)
 	}
-	state, err := detach(ctx, w, place, self, append([]string{"up", "--foreground"}, flags...))
+	state, err := detach(ctx, progress, place, self, append([]string{"up", "--foreground"}, flags...))
 	if err != nil {
 		return err
 	}
-	return state.print(w)
+	return f.output.Print(cmd.OutOrStdout(), state, state.print)
 }
 
 func (f *upFlags) validate() (err error) {

@@ -41,7 +41,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
 	log := history.NewLog(file)
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: printer(w)})
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: lines(w)})
 	if ctx.Err() != nil {
 		return usage("interrupted while booting")
 	}
