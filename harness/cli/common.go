@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	template "github.com/kmsharness/kmsharness/internal/command"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -38,28 +39,24 @@ type common struct {
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.backend, "backend", "auto", choose.Expected())
+	choice.Add(cmd, &c.backend, "backend", "", "auto", choose.Expected(), append(choose.Names(), "auto")...)
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
 	c.system = undertest.AddFlags(cmd)
 	c.output = printer.AddFlag(cmd)
+	choice.Add(cmd, &c.contract, "contract", "", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both", forms()...)
+	choice.Add(cmd, &c.publish, "publish", "", scenario.PublishApply, "route of reports: ssa (applied to the API server) or stream (to the aggregator), for scenarios that name none", scenario.PublishApply, scenario.PublishStream)
+	choice.Add(cmd, &c.artifacts, "artifacts", "", string(engine.ArtifactsOnFailure), "when objects and manifests are collected: on-failure, always or never", "on-failure", "always", "never")
+	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
+	f.BoolVar(&c.sut.Strict, "strict", false, strictUsage)
+	f.BoolVar(&c.keepGoing, "keep-going", false, "after a failed expectation go on with the steps, and judge each later one on its own")
 	c.passed = pflag.NewFlagSet("passed", pflag.ContinueOnError)
-	c.passed.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
-	c.passed.StringVar(&c.publish, "publish", scenario.PublishApply, "route of reports: ssa (applied to the API server) or stream (to the aggregator), for scenarios that name none")
-	c.passed.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when objects and manifests are collected: on-failure, always or never")
-	c.passed.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
-	c.passed.BoolVar(&c.sut.Strict, "strict", false, strictUsage)
-	c.passed.BoolVar(&c.keepGoing, "keep-going", false, "after a failed expectation go on with the steps, and judge each later one on its own")
-	f.AddFlagSet(c.passed)
-	complete(cmd, "backend", append(choose.Names(), "auto")...)
-	complete(cmd, "contract", append(scenario.Contracts(), scenario.BothContracts)...)
-	complete(cmd, "publish", scenario.PublishApply, scenario.PublishStream)
-	complete(cmd, "artifacts", "on-failure", "always", "never")
+	for _, name := range []string{"contract", "publish", "artifacts", "seed", "strict", "keep-going"} {
+		c.passed.AddFlag(f.Lookup(name))
+	}
 }
 
-// complete makes shells complete the value of a flag.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
-}
+// forms are the values of --contract.
+func forms() []string { return append(scenario.Contracts(), scenario.BothContracts) }
 
 // completeScenarios completes arguments that are files, folders or names of scenarios.
 func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -115,13 +112,6 @@ func (c *common) judgedAlike() []string {
 func (c *common) choose(name string) (choose.Backend, error) {
 	b, err := choose.New(name, c.sut)
 	return b, c.system.Explain(err)
-}
-
-func (c *common) checkArtifacts() error {
-	if _, err := engine.ParseArtifacts(c.artifacts); err != nil {
-		return usage("--artifacts %v", err)
-	}
-	return nil
 }
 
 // inForms reads the description of the system under test, and gives scenarios and system the wire form that was asked for.

@@ -50,7 +50,6 @@ func (f *conformFlags) register(cmd *cobra.Command, suite string) {
 	flags := cmd.Flags()
 	f.system = undertest.AddFlags(cmd, suite)
 	f.output = printer.AddFlag(cmd, printer.Wide)
-	complete(cmd, "profile", "core", "extended", "robustness")
 	flags.StringVar(&f.out, "out", "_artifacts/conformance-"+suite, "folder for report.yaml, report.md and report.html; empty: none")
 	flags.StringVar(&f.junit, "junit", "", "file for the results as JUnit; empty: none")
 	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")

@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -60,12 +61,11 @@ func newHealthCommand(role, long, example string) *cobra.Command {
 	}
 	f.register(cmd, role)
 	flags := cmd.Flags()
-	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
+	choice.Add(cmd, &f.backend, "backend", "", "auto", choose.Expected(), append(choose.Names(), "auto")...)
 	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
 	flags.BoolVar(&f.sut.Strict, "strict", false, strictUsage)
-	complete(cmd, "backend", append(choose.Names(), "auto")...)
 	if role != health.Operator {
-		flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both")
+		choice.Add(cmd, &f.contract, "contract", "", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both", forms()...)
 	}
 	return cmd
 }

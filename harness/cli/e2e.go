@@ -64,9 +64,6 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.checkArtifacts(); err != nil {
-		return err
-	}
 	all, err := scenarios.Load()
 	if err == nil {
 		all, err = f.inForms(all)

@@ -10,12 +10,13 @@ import (
 
 	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Main runs the command and returns its exit code. Errors are one line on stderr.
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := program.Execute(ctx, newRoot(), args, withColours(stdout), stderr)
+	err := program.Execute(ctx, newRoot(), args, printer.WithColours(stdout), stderr)
 	var mistakes scenario.Problems
 	switch {
 	case errors.As(err, &mistakes):

@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // closeTimeout bounds stopping the environments at the end, also after Ctrl-C.
@@ -60,9 +61,6 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	}
 	if f.untilFailure && f.repeat > 1 {
 		return usage("--until-failure and --repeat %d: expected one of them", f.repeat)
-	}
-	if err := f.checkArtifacts(); err != nil {
-		return err
 	}
 	name, _, err := choose.Name(f.backend)
 	if err != nil {
@@ -128,7 +126,7 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 		if ctx.Err() != nil {
 			return false
 		}
-		if len(scenarios) > 1 && isTerminal(w) {
+		if len(scenarios) > 1 && printer.IsTerminal(w) {
 			fmt.Fprintf(w, "== %d of %d\n", n+1, len(scenarios))
 		}
 		r := f.one(ctx, w, b, s, engine.Execute)

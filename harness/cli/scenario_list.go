@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
@@ -41,17 +42,13 @@ func newScenarioListCommand() *cobra.Command {
 			return output.PrintTable(cmd.OutOrStdout(), entries, coverage.Table(entries))
 		},
 	}
-	cmd.Flags().StringVar(&area, "area", "", "only those of this area")
-	complete(cmd, "area", scenario.Areas()...)
+	choice.Add(cmd, &area, "area", "", "", "only those of this area", scenario.Areas()...)
 	output = printer.AddFlag(cmd, printer.Wide)
 	cmd.Flags().BoolVar(&byStatement, "statements", false, "list the statements of the sources, and the scenarios that cover each")
 	return cmd
 }
 
 func listed(paths []string, area string) (all []*scenario.Scenario, err error) {
-	if err := oneOf("area", area, scenario.Areas()...); area != "" && err != nil {
-		return nil, err
-	}
 	if len(paths) > 0 {
 		all, err = load(paths)
 	} else {

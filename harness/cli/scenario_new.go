@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
@@ -42,8 +43,7 @@ with them, to be changed. What the flags leave out is asked. An existing file is
 		},
 	}
 	cmd.Flags().StringVar(&d.title, "title", "", "one sentence that says what must hold")
-	cmd.Flags().StringVar(&d.area, "area", "", strings.Join(scenario.Areas(), ", "))
-	complete(cmd, "area", scenario.Areas()...)
+	choice.Add(cmd, &d.area, "area", "", "", strings.Join(scenario.Areas(), ", "), scenario.Areas()...)
 	cmd.Flags().StringVar(&d.from, "from", "", "scenario of the catalogue to begin with (default: the closest)")
 	return cmd
 }
@@ -60,7 +60,10 @@ func (d *draft) ask(in *bufio.Reader, out io.Writer) (err error) {
 			return fmt.Errorf("area: %w (or use --area)", err)
 		}
 	}
-	return oneOf("area", d.area, scenario.Areas()...)
+	if !slices.Contains(scenario.Areas(), d.area) {
+		return usage("area %q: expected %s", d.area, choice.Or(scenario.Areas()))
+	}
+	return nil
 }
 
 func answer(in *bufio.Reader, out io.Writer, question string) (string, error) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +26,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
@@ -68,17 +68,14 @@ not run.`,
 	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of each seed, of which the last minutes are without faults; 0 is a few episodes")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
-	cmd.Flags().StringVar(&f.contract, "contract", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own")
-	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
+	choice.Add(cmd, &f.contract, "contract", "", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own", forms()...)
+	choice.Add(cmd, &f.ssa, "ssa", "", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)", string(store.Real), string(store.Model))
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
-	cmd.Flags().StringVar(&f.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa or stream")
+	choice.Add(cmd, &f.publish, "publish", "", scenario.PublishApply, "route of reports: ssa or stream", scenario.PublishApply, scenario.PublishStream)
 	cmd.Flags().BoolVar(&f.operator, "operator", false, "an operator switches the encryption in every seed, whatever goes wrong meanwhile; a few episodes each")
 	f.output = printer.AddFlag(cmd)
-	complete(cmd, "contract", append(scenario.Contracts(), scenario.BothContracts)...)
-	complete(cmd, "ssa", string(store.Real), string(store.Model))
-	complete(cmd, "publish", scenario.PublishApply, scenario.PublishStream)
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
@@ -125,7 +122,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
-	line := newProgress(w, isTerminal(w), time.Now)
+	line := newProgress(w, printer.IsTerminal(w), time.Now)
 	o := f.options(s)
 	o.Done = func(one swarm.Seed) {
 		all.Add(one)
@@ -221,10 +218,6 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	}
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
-	}
-	if err := cmp.Or(oneOf("ssa", f.ssa, string(store.Real), string(store.Model)), oneOf("contract", f.contract, append(scenario.Contracts(), scenario.BothContracts)...),
-		oneOf("publish", f.publish, scenario.PublishApply, scenario.PublishStream)); err != nil {
-		return s, err
 	}
 	timing, err := f.timing()
 	if err != nil {

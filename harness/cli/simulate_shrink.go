@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newShrinkCommand() *cobra.Command {
@@ -34,7 +35,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 				return err
 			}
 			defer unlock()
-			line := newProgress(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), time.Now)
+			line := newProgress(cmd.OutOrStdout(), printer.IsTerminal(cmd.OutOrStdout()), time.Now)
 			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: line.shrinking}
 			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
 			line.done()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // Files of a suite's run beside the scenarios' folders.
@@ -115,7 +116,7 @@ func (f *e2eFlags) writeSystem(out string) (file string, err error) {
 // showProgress prints the lines of a file until stop. On a terminal it counts the scenarios that have ended.
 func showProgress(w io.Writer, path string, scenarios int) (stop func()) {
 	count := func(line string) string { return line }
-	if isTerminal(w) {
+	if printer.IsTerminal(w) {
 		count = counting(scenarios)
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // the end of a run that is interrupted is shown, too

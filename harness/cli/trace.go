@@ -50,6 +50,7 @@ Exit codes: 0 shown, 2 not found or not readable.`,
 	flags.IntVar(&f.slowest, "slowest", 0, "list so many operations, those that took longest first")
 	flags.BoolVar(&f.uncorrelated, "uncorrelated", false, "list what could not be joined, by reason, and requests that were no envelope operation")
 	f.output = printer.AddFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("object", "slowest", "uncorrelated")
 	flags.StringVar(&f.otlp, "otlp-json", "", "also write all operations as OpenTelemetry traces (OTLP/JSON) to this file")
 	return cmd
 }
@@ -78,18 +79,13 @@ func (f *traceFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check refuses more than one selection.
+// check refuses what cannot be selected.
 func (f *traceFlags) check(cmd *cobra.Command, uid string) error {
-	chosen := 0
-	for _, is := range []bool{uid != "", f.object != "", cmd.Flags().Changed("slowest"), f.uncorrelated} {
-		if is {
-			chosen++
-		}
-	}
-	switch {
-	case chosen > 1:
+	slowest := cmd.Flags().Changed("slowest")
+	if uid != "" && (f.object != "" || slowest || f.uncorrelated) {
 		return usage("trace: choose one of UID, --object, --slowest and --uncorrelated")
-	case cmd.Flags().Changed("slowest") && f.slowest < 1:
+	}
+	if slowest && f.slowest < 1 {
 		return usage("trace: --slowest %d: expected 1 or more", f.slowest)
 	}
 	return nil

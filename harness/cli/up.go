@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
@@ -46,9 +46,8 @@ in memory too: this is for an afternoon, not for a week.`,
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
-	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
+	choice.Add(cmd, &f.profile, "profile", "", "", "provider that the plugins stand for: "+choice.Or(profile.Names()), profile.Names()...)
 	f.system, f.output = undertest.AddFlags(cmd), printer.AddFlag(cmd)
-	complete(cmd, "profile", profile.Names()...)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
@@ -89,9 +88,6 @@ func (f *upFlags) validate() (err error) {
 	}
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
 		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
-	}
-	if err := oneOf("profile", f.profile, profile.Names()...); f.profile != "" && err != nil {
-		return err
 	}
 	if f.profile != "" && !f.sut.Plugin.IsZero() {
 		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/kmsharness/kmsharness/internal/choice"
 )
 
 // Flags are --system FILE and a flag for each field of a System with the tag usage.
@@ -21,27 +23,29 @@ type Flags struct {
 // AddFlags adds the flags of some programs (reporter, …) to a command; of all, if none is named.
 func AddFlags(cmd *cobra.Command, programs ...string) *Flags {
 	f := &Flags{FlagSet: pflag.NewFlagSet("system", pflag.ContinueOnError)}
-	f.StringVar(&f.name, "system", "", "file that describes the system under test (docs/reporter.md); flags override it")
-	completions := map[string][]string{}
+	cmd.Flags().StringVar(&f.name, "system", "", "file that describes the system under test (docs/reporter.md); flags override it")
+	names := []string{"system"}
 	for _, field := range f.system.fields() {
 		usage := field.Tag.Get("usage")
 		program, _, _ := strings.Cut(field.path, ".")
 		if usage == "" || len(programs) > 0 && !slices.Contains(programs, program) {
 			continue
 		}
+		name := flagOf(field.path)
+		names = append(names, name)
 		switch at := field.value.Addr().Interface().(type) {
-		case *string:
-			f.StringVar(at, flagOf(field.path), "", usage)
 		case *int:
-			f.IntVar(at, flagOf(field.path), 0, usage)
-		}
-		if field.enum() != nil {
-			completions[flagOf(field.path)] = field.enum()
+			cmd.Flags().IntVar(at, name, 0, usage)
+		case *string:
+			if of := field.enum(); of != nil {
+				choice.Add(cmd, at, name, "", "", usage, of...)
+			} else {
+				cmd.Flags().StringVar(at, name, "", usage)
+			}
 		}
 	}
-	cmd.Flags().AddFlagSet(f.FlagSet)
-	for name, values := range completions {
-		_ = cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // it exists
+	for _, name := range names {
+		f.AddFlag(cmd.Flags().Lookup(name))
 	}
 	return f
 }

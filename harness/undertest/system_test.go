@@ -123,7 +123,7 @@ func TestMistakesInFiles(t *testing.T) {
 		{"", `FILE: apiVersion "" and kind ""`, nil},
 		{head + "reporter: {command: a, command: b}\n", "FILE: ", nil},
 		{head + "reporter: [\n", "FILE: yaml: line ", nil},
-		{head, `--operator-scope: "half": expected`, []string{"--operator-scope=half"}},
+		{head, `--operator-scope: full: expected`, []string{"--operator-scope=full"}},
 	} {
 		f, file := parsed(t, c.text, c.args...)
 		s, err := f.System()

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
+
+	"github.com/kmsharness/kmsharness/internal/choice"
 )
 
 // Width bounds the lines of a table without -o wide, in columns.
@@ -23,38 +24,15 @@ const (
 	Wide = "wide"
 )
 
-// Output is the value of a command's flag -o. Empty: text.
-type Output struct {
-	format  string
-	formats []string
-}
+// Output is the flag -o of a command. Empty: text.
+type Output struct{ format string }
 
 // AddFlag adds -o to a command, with JSON, YAML, and further formats of the command.
 func AddFlag(cmd *cobra.Command, further ...string) *Output {
-	o := &Output{formats: append([]string{JSON, YAML}, further...)}
-	cmd.Flags().VarP(o, "output", "o", "in place of text: "+o.expected())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats, cobra.ShellCompDirectiveNoFileComp)) // it exists
+	o := &Output{}
+	formats := append([]string{JSON, YAML}, further...)
+	choice.Add(cmd, &o.format, "output", "o", "", "in place of text: "+choice.Or(formats), formats...)
 	return o
-}
-
-func (o *Output) expected() string {
-	last := len(o.formats) - 1
-	return strings.Join(o.formats[:last], ", ") + " or " + o.formats[last]
-}
-
-// String implements pflag.Value.
-func (o *Output) String() string { return o.format }
-
-// Type implements pflag.Value.
-func (o *Output) Type() string { return "format" }
-
-// Set implements pflag.Value.
-func (o *Output) Set(format string) error {
-	if !slices.Contains(o.formats, format) {
-		return fmt.Errorf("expected %s", o.expected())
-	}
-	o.format = format
-	return nil
 }
 
 // Is reports whether the flag has a format.

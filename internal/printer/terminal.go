@@ -1,4 +1,4 @@
-package cli
+package printer
 
 import (
 	"io"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/term"
 )
 
-// isTerminal reports whether a person watches.
-func isTerminal(w io.Writer) bool {
+// IsTerminal reports whether a person watches.
+func IsTerminal(w io.Writer) bool {
 	if c, ok := w.(coloured); ok {
 		w = c.file
 	}
@@ -20,9 +20,9 @@ func isTerminal(w io.Writer) bool {
 // coloured is a terminal whose verdicts have colours.
 type coloured struct{ file *os.File }
 
-// withColours gives verdicts colours, on a terminal whose user has not refused them (https://no-color.org).
-func withColours(w io.Writer) io.Writer {
-	if f, ok := w.(*os.File); ok && isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
+// WithColours gives verdicts colours, on a terminal whose user has not refused them (https://no-color.org).
+func WithColours(w io.Writer) io.Writer {
+	if f, ok := w.(*os.File); ok && IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" {
 		return coloured{f}
 	}
 	return w
