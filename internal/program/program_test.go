@@ -30,13 +30,13 @@ func (p program) run(t *testing.T, args ...string) (code int, stdout, stderr str
 	return code, out.String(), errs.String()
 }
 
-// commands returns the commands of a group, as shells complete them; none for a command that is no group.
+// commands returns the commands of a group, as its help lists them; none for a command that is no group.
 func (p program) commands(t *testing.T, path []string) (names []string) {
-	_, out, _ := p.run(t, append(append([]string{"__complete"}, path...), "")...)
-	for line := range strings.Lines(out) {
-		if name, _, described := strings.Cut(strings.TrimSpace(line), "\t"); described {
-			names = append(names, name)
-		}
+	_, out, _ := p.run(t, append(slices.Clone(path), "--help")...)
+	_, list, _ := strings.Cut(out, "Available Commands:\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	for line := range strings.Lines(list) {
+		names = append(names, strings.Fields(line)[0])
 	}
 	return names
 }
