@@ -122,18 +122,18 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
-	line := newProgress(w, printer.IsTerminal(w), time.Now)
+	line := printer.NewProgress(w)
 	o := f.options(s)
 	o.Done = func(one swarm.Seed) {
 		all.Add(one)
-		line.seed(all, s.part, time.Since(began))
+		showSeeds(line, all, s.part, time.Since(began))
 		last = one
 	}
 	if o.Jobs > 1 { // a process has one bubble at a time
 		o.Worker = workerOf(cmd)
 	}
 	err := swarm.Run(ctx, o)
-	line.done()
+	line.Done()
 	all.WallSeconds = time.Since(began).Seconds()
 	if err == nil && f.seed >= 0 {
 		err = printSeed(w, last)
@@ -142,7 +142,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 		shrinker := f.shrinker(line)
 		shrinker.Backends = append(shrinker.Backends, s.backend)
 		err = shrinker.Failed(ctx, all, s.plan)
-		line.done()
+		line.Done()
 	}
 	if err != nil {
 		return all, fmt.Errorf("simulate: %w", err)
@@ -175,8 +175,8 @@ func printSeed(w io.Writer, one swarm.Seed) error {
 }
 
 // shrinker tries on the backend that kmsharness run has, with the same merging of applies.
-func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: line.shrinking}
+func (f *simulateFlags) shrinker(line *printer.Progress) swarm.Shrinker {
+	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: showShrinking(line)}
 }
 
 // simulator is the backend. Zero timing is that of local.
@@ -207,11 +207,11 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.seed >= 0 {
 		f.seeds = strconv.FormatInt(f.seed, 10)
 	}
-	if s.wanted, err = seedRange(f.seeds); err != nil {
-		return s, err
+	if s.wanted, err = swarm.ParseRange(f.seeds); err != nil {
+		return s, usage("--seeds %v", err)
 	}
-	if s.part, err = shardOf(s.wanted, f.shard); err != nil {
-		return s, err
+	if s.part, err = s.wanted.ParseShard(f.shard); err != nil {
+		return s, usage("--shard %v", err)
 	}
 	if f.jobs < 1 {
 		return s, usage("--jobs %d: expected at least 1", f.jobs)
@@ -234,35 +234,3 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 
 // mostHours is a month of virtual time.
 const mostHours = 31 * 24
-
-// seedRange reads A-B, or one seed.
-func seedRange(text string) (swarm.Range, error) {
-	first, last, isRange := strings.Cut(text, "-")
-	if !isRange {
-		last = first
-	}
-	from, errFrom := strconv.ParseInt(first, 10, 63)
-	to, errTo := strconv.ParseInt(last, 10, 63)
-	if errFrom != nil || errTo != nil || from < 0 || to < from {
-		return swarm.Range{}, usage("--seeds %q: expected a seed, or A-B with A not above B", text)
-	}
-	return swarm.Range{From: from, To: to}, nil
-}
-
-// shardOf is the part of the seeds that I/N names; all without one.
-func shardOf(all swarm.Range, text string) (swarm.Range, error) {
-	if text == "" {
-		return all, nil
-	}
-	index, parts, _ := strings.Cut(text, "/")
-	i, errI := strconv.ParseInt(index, 10, 32)
-	n, errN := strconv.ParseInt(parts, 10, 32)
-	if errI != nil || errN != nil || i < 0 || i >= n {
-		return swarm.Range{}, usage("--shard %q: expected I/N with I from 0 to N-1", text)
-	}
-	part, ok := all.Shard(i, n)
-	if !ok {
-		return swarm.Range{}, usage("--shard %s: there are %d parts and fewer seeds (%v), expected no more parts than seeds", text, n, all)
-	}
-	return part, nil
-}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,10 +34,10 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 				return err
 			}
 			defer unlock()
-			line := newProgress(cmd.OutOrStdout(), printer.IsTerminal(cmd.OutOrStdout()), time.Now)
-			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: line.shrinking}
+			line := printer.NewProgress(cmd.OutOrStdout())
+			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: showShrinking(line)}
 			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
-			line.done()
+			line.Done()
 			switch {
 			case err != nil:
 				return err

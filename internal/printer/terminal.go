@@ -30,7 +30,7 @@ func WithColours(w io.Writer) io.Writer {
 
 // verdicts are words for what does not hold, for what nobody can say, and for what holds. The last are also words of sentences: they count after a
 // colon or a column only.
-var verdicts = regexp.MustCompile(`\b(FAILED|BROKEN|COULD NOT RUN|NOT conformant)\b|\b(INCONCLUSIVE|INTERRUPTED|NOT BEGUN)\b|(?:: |  |[0-9] )(passed|held|conformant)\b`)
+var verdicts = regexp.MustCompile(`(?m)(?:^| )(FAILED|BROKEN|COULD NOT RUN|NOT conformant)\b|(?:^| )(INCONCLUSIVE|INTERRUPTED|NOT BEGUN)\b|(?:: |  |[0-9] )(passed|held|conformant)\b`)
 
 // Write implements io.Writer.
 func (c coloured) Write(p []byte) (int, error) {
