@@ -208,7 +208,7 @@ func releaseCommand(to connect[*client.Client]) *cobra.Command {
 func rotateCommand(to connect[*client.Client]) *cobra.Command {
 	var req control.RotateRequest
 	cmd := to.verb("rotate", "Rotate the key in the remote KMS, for every plugin that uses it", `  kmsharness plugin rotate
-  kmsharness plugin rotate --reuse 1   # the first KEK again, under its old id, which no KMS should do`,
+  kmsharness plugin rotate --reuse 1   # the first KEK again, which no KMS should do`,
 		cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Rotate(ctx, req) })
 	cmd.Flags().IntVar(&req.Reuse, "reuse", 0, "make this old version current again instead")
 	cmd.Flags().BoolVar(&req.Notice, "notice", false, "this plugin notices at once, whatever its lag")

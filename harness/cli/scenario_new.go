@@ -31,7 +31,7 @@ func newScenarioNewCommand() *cobra.Command {
 		Short: "Begin a scenario with the steps of the closest one of the catalogue",
 		Long: `Write NAME.yaml into this folder, and the schema for editors beside it: your words at the top, and the steps of the scenario of the catalogue that has most in common
 with them, to be changed. What the flags leave out is asked. An existing file is never overwritten.`,
-		Example: `  kmsharness scenario new hsm-busy --area plugin --title "A busy plugin is unhealthy until it is not."
+		Example: `  kmsharness scenario new hsm-busy --area plugin --title "A busy plugin is unhealthy."
   kmsharness scenario new lb-slow --from load-balancer-slow`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
