@@ -131,7 +131,7 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 			if within <= 0 {
 				return usage("--within %v: expected a positive duration", within)
 			}
-			subject, _, err := pluginSubject(system, endpoint, "")
+			subject, under, err := pluginSubject(system, endpoint, "")
 			if err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 			if err != nil {
 				return subjectError(err)
 			}
-			result := preflightResult{pluginName(subject), ok, text, time.Since(began).Round(time.Millisecond).String()}
+			result := preflightResult{cmp.Or(under.Name, pluginName(subject)), ok, text, time.Since(began).Round(time.Millisecond).String()}
 			err = output.Print(cmd.OutOrStdout(), result, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "preflight: %s: %s (%s)\n", result.Plugin, result.Text, result.Took)
 				return err
