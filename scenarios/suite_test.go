@@ -22,6 +22,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -29,11 +30,12 @@ import (
 var settings struct {
 	backend, dir, out, progress string
 	seed                        int64
+	system, flags               string
 	sut                         choose.Options
 	artifacts                   string
 	contract, publish           string
 	notAfter                    string
-	again, keepGoing            bool
+	again, keepGoing, verbose   bool
 }
 
 func TestMain(m *testing.M) {
@@ -47,27 +49,11 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&settings.publish, "kmsharness.publish", scenario.PublishApply, "way of reports to the API server")
 	flag.StringVar(&settings.contract, "kmsharness.contract", scenario.ContractConditions, "wire form of the reports, of scenarios that are not about one")
 	flag.StringVar(&settings.artifacts, "kmsharness.artifacts", string(engine.ArtifactsOnFailure), "when artifacts are collected")
-	flag.StringVar(&settings.sut.ReporterCommand, "kmsharness.reporter-command", "", "reporter under test")
-	flag.StringVar(&settings.sut.AggregatorCommand, "kmsharness.aggregator-command", "", "aggregator under test")
-	flag.StringVar(&settings.sut.OperatorCommand, "kmsharness.operator-command", "", "operator under test")
-	flag.StringVar(&settings.sut.OperatorDoor, "kmsharness.operator-door", "", "controllers or whole")
-	flag.IntVar(&settings.sut.OperatorPatience, "kmsharness.operator-patience", 1, "factor of its times")
-	flag.StringVar(&settings.sut.ReporterIdentity, "kmsharness.reporter-identity", "", "credentials of reporters")
-	flag.StringVar(&settings.sut.PluginArgs, "kmsharness.plugin-args", "", "further arguments of every plugin")
-	flag.StringVar(&settings.sut.Plugin.Command, "kmsharness.plugin-command", "", "plugin under test")
-	flag.StringVar(&settings.sut.Plugin.Image, "kmsharness.plugin-image", "", "image that has its program")
-	flag.StringVar(&settings.sut.Plugin.Break, "kmsharness.plugin-break", "", "command that takes its KMS away")
-	flag.StringVar(&settings.sut.Plugin.Restore, "kmsharness.plugin-restore", "", "command that gives its KMS back")
-	flag.StringVar(&settings.sut.Plugin.Rotate, "kmsharness.plugin-rotate", "", "command that rotates its key")
-	flag.StringVar(&settings.sut.Plugin.Name, "kmsharness.plugin-name", "", "its name in reports")
-	flag.StringVar(&settings.sut.Plugin.Version, "kmsharness.plugin-version", "", "its version in reports")
-	flag.StringVar(&settings.sut.ReporterImage, "kmsharness.reporter-image", "", "image of the reporter under test")
-	flag.StringVar(&settings.sut.ReporterArgs, "kmsharness.reporter-args", "", "its arguments")
-	flag.StringVar(&settings.sut.OperatorImage, "kmsharness.operator-image", "", "image of the operator under test")
-	flag.StringVar(&settings.sut.OperatorArgs, "kmsharness.operator-args", "", "its arguments")
-	flag.BoolVar(&settings.sut.ReporterMountSockets, "kmsharness.reporter-mount-sockets", false, "mount namespace per reporter")
+	flag.StringVar(&settings.system, "kmsharness.system", "", "file that describes the system under test; empty: this project's")
+	flag.StringVar(&settings.flags, "kmsharness.flags", "", "flags of kmsharness run that judge the same system under test alike")
 	flag.BoolVar(&settings.sut.Strict, "kmsharness.strict", false, "house rules fail every program")
 	flag.BoolVar(&settings.keepGoing, "kmsharness.keep-going", false, "go on after a failed expectation")
+	flag.BoolVar(&settings.verbose, "kmsharness.verbose", false, "show each step at once")
 	flag.Parse()
 	if settings.backend != "" { // the package's other tests read its files, which are not there where the suite runs
 		if err := flag.Set("test.run", "^TestCatalogue$"); err != nil {
@@ -121,6 +107,10 @@ func setUp() {
 		notAfter, err = time.Parse(time.RFC3339, settings.notAfter)
 		Expect(err).NotTo(HaveOccurred())
 	}
+	if settings.system != "" {
+		settings.sut.System, err = undertest.Read(settings.system)
+		Expect(err).NotTo(HaveOccurred())
+	}
 	settings.sut.Streaming = settings.publish == scenario.PublishStream
 	settings.sut, err = settings.sut.InForm(settings.contract)
 	Expect(err).NotTo(HaveOccurred())
@@ -167,7 +157,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: steps, SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.OperatorUnderTest(), KeepGoing: settings.keepGoing,
+			Reproduce: reproduce(s), Progress: steps, SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.Operator.Implementation(), KeepGoing: settings.keepGoing,
 		},
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: preparing,
 	})
@@ -220,7 +210,7 @@ func progress(s *scenario.Scenario) (steps, preparing func(string)) {
 		say("%-40s %s", s.Name, line)
 	}
 	steps = func(line string) {
-		if time.Since(began) < silence {
+		if !settings.verbose && time.Since(began) < silence {
 			write(line)
 			return
 		}
@@ -235,9 +225,9 @@ func reproduce(s *scenario.Scenario) string {
 		args = []string{"kmsharness", "e2e", "--labels", "name:" + s.Name}
 	}
 	args = append(args, "--backend", settings.backend, "--seed", fmt.Sprint(settings.seed))
-	args = append(append(args, s.FormFlags()...), settings.sut.Flags()...)
-	if settings.keepGoing {
-		args = append(args, "--keep-going")
+	args = append(args, s.FormFlags()...)
+	if settings.flags != "" {
+		args = append(args, settings.flags)
 	}
 	return strings.Join(args, " ")
 }

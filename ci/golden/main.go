@@ -142,7 +142,7 @@ func simulated(ctx context.Context, program string, seeds int, flags ...string) 
 	defer os.RemoveAll(out)
 	for from := 1; from <= seeds; from += chunk {
 		kind := append([]string{"--seeds", fmt.Sprintf("%d-%d", from, min(from+chunk-1, seeds))}, flags...)
-		text, err := output(ctx, program, append([]string{"simulate", "--json", "--no-shrink", "--out", out}, kind...)...)
+		text, err := output(ctx, program, append([]string{"simulate", "-o", "json", "--no-shrink", "--out", out}, kind...)...)
 		if err != nil {
 			return nil, err
 		}

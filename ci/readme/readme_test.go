@@ -153,7 +153,7 @@ func TestCommands(t *testing.T) {
 func TestBadCommands(t *testing.T) {
 	rules, inHere := readRulesHere(t), inFolder(t, userFolder(t))
 	for text, want := range map[string]string{
-		"```\nbin/kmsharness conform plugin --focus 'RESTART' --command 'bin/fake-kms-plugin serve --listen {endpoint}'\n```": "exit code 1, expected 0",
+		"```\nbin/kmsharness conform plugin --focus 'RESTART' --plugin-command 'bin/fake-kms-plugin serve --listen {endpoint}'\n```": "exit code 1, expected 0",
 		"See\n`bin/kmsharness faults no-such-fault`.":                                   "exit code 2",
 		"<!-- output: sim -->\n```\n$ bin/kmsharness conform plugin --list x\n```":      "exit code 2",
 		"<!-- output: sim, exit 1 -->\n```\n$ bin/kmsharness faults hang\n```":          "expected 1",

@@ -39,8 +39,12 @@ type Options struct {
 	// Parallel is how many scenarios run at the same time; 0: one.
 	Parallel int
 	conformance.Selection
+	// Flags are those of kmsharness run that give the same system under test.
+	Flags []string
 	// Progress receives one line at a time; nil: none. It is not called at the same time.
 	Progress func(string)
+	// Steps receives each step of a scenario, and may be called at the same time; nil: none.
+	Steps func(scenario, step string)
 }
 
 // Conclusion is what a run of a suite found.
@@ -159,7 +163,7 @@ func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execut
 	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), KeepGoing: !s.FirstFailureEnds,
-			Reproduce: o.reproduce(s, sc), Operator: o.Subject.OperatorUnderTest(),
+			Reproduce: o.reproduce(s, sc), Progress: o.steps(sc), Operator: o.Subject.Operator.Implementation(),
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: o.Out, Artifacts: engine.ArtifactsOnFailure,
 		Invariants: s.Invariants, Verdict: func(v check.Verdict) { verdict = v },
@@ -175,11 +179,19 @@ func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execut
 	return Observe(r, verdict, events)
 }
 
+// steps receives the steps of a scenario.
+func (o Options) steps(sc *scenario.Scenario) func(string) {
+	if o.Steps == nil {
+		return nil
+	}
+	return func(step string) { o.Steps(sc.Name, step) }
+}
+
 // reproduce is the command that runs one scenario again.
 func (o Options) reproduce(s Suite, sc *scenario.Scenario) string {
 	words := append([]string{"kmsharness run", sc.File, "--backend " + o.Backend.Name(), fmt.Sprintf("--seed %d", o.Seed)}, sc.FormFlags()...)
 	if !s.FirstFailureEnds {
 		words = append(words, "--keep-going")
 	}
-	return strings.Join(append(words, o.Subject.Flags()...), " ")
+	return strings.Join(append(words, o.Flags...), " ")
 }

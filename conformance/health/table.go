@@ -2,25 +2,20 @@ package health
 
 import (
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-// maxEvidence bounds the evidence in a line of the table, in characters; the report has all of it.
-const maxEvidence = 300
-
-// Table writes one line for each promise: whether it was held or broken, and the evidence.
-func Table(w io.Writer, r *conformance.Report) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PROMISE\tRESULT\tEVIDENCE")
+// Table has a row for each promise: whether it was held or broken, and the evidence.
+func Table(r *conformance.Report) printer.Table {
+	t := printer.Table{Columns: []string{"PROMISE", "RESULT", "EVIDENCE"}}
 	for i := range r.Results {
 		x := &r.Results[i]
-		fmt.Fprintf(t, "%s (%s)\t%s\t%s\n", x.Title, x.ID, word(x.Outcome), shortened(grounds(x)))
+		t.Rows = append(t.Rows, []string{fmt.Sprintf("%s (%s)", x.Title, x.ID), word(x.Outcome), strings.Join(strings.Fields(grounds(x)), " ")})
 	}
-	return t.Flush()
+	return t
 }
 
 func word(o conformance.Outcome) string {
@@ -42,13 +37,4 @@ func grounds(r *conformance.Result) string {
 		return r.Reason
 	}
 	return strings.Join(r.Measured, ", ")
-}
-
-// shortened is a text on one line of bounded length.
-func shortened(text string) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
-	if len(runes) <= maxEvidence {
-		return string(runes)
-	}
-	return string(runes[:maxEvidence]) + "…"
 }

@@ -27,19 +27,19 @@ func (e hookError) Unwrap() error { return e.error }
 func (h *hooks) Break(ctx context.Context, mode string) error {
 	h.broken = mode
 	if mode == ModeSlow {
-		return h.run(ctx, "hook-slow", h.commands.Slow, mode)
+		return h.run(ctx, "plugin.slow", h.commands.Slow, mode)
 	}
-	return h.run(ctx, "hook-break", h.commands.Break, mode)
+	return h.run(ctx, "plugin.break", h.commands.Break, mode)
 }
 
 // Restore undoes Break. It also runs when ctx has ended, so that no check leaves the KMS broken.
 func (h *hooks) Restore(ctx context.Context) error {
-	return h.run(context.WithoutCancel(ctx), "hook-restore", h.commands.Restore, "restore")
+	return h.run(context.WithoutCancel(ctx), "plugin.restore", h.commands.Restore, "restore")
 }
 
 // Rotate makes the KMS use a new KEK.
 func (h *hooks) Rotate(ctx context.Context) error {
-	return h.run(ctx, "hook-rotate", h.commands.Rotate, "rotate")
+	return h.run(ctx, "plugin.rotate", h.commands.Rotate, "rotate")
 }
 
 func (h *hooks) run(ctx context.Context, name, text, mode string) error {

@@ -251,7 +251,7 @@ func TestRunNamesTheMistake(t *testing.T) {
 		{Subject{Command: "sh -c 'echo ready; sleep 60' {socket}"}, Options{Timing: short()}, "make it listen at {endpoint} or {socket}; its last output: ready"},
 		{Subject{Command: "no-such-program {socket}"}, Options{}, "no-such-program"},
 		{Subject{Command: "true"}, Options{}, "expected {socket} or {endpoint}"},
-		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "--hook-restore"},
+		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "plugin.restore"},
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Rotate: "x {nodes}"}}, Options{}, "{nodes} is unknown"},
 		{Subject{Endpoint: endpoint, Log: "/nowhere"}, Options{}, "the log of the plugin"},
 		{Subject{Endpoint: endpoint}, Options{Selection: conformance.Selection{Skip: map[string]string{"KMS2-STATUS-VERSOIN": "x"}}}, `did you mean "KMS2-STATUS-VERSION"?`},

@@ -200,7 +200,7 @@ func (o *ownProcess) absent(ctx context.Context, err error) error {
 func hint(err error) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "; start the plugin first, or let --command start it"
+		return "; start the plugin first, or let --plugin-command start it"
 	case errors.Is(err, fs.ErrPermission):
 		return "; run as a user who may use the socket"
 	default:

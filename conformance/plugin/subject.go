@@ -32,12 +32,12 @@ const (
 var explain = map[conformance.Capability]string{
 	SocketFile: "a socket file (--endpoint unix:///PATH)",
 	Process:    "a plugin process on this machine whose /proc entry is readable",
-	Command:    "a command that starts the plugin (--command)",
-	Log:        "the plugin's log (--log, or --command)",
-	HookBreak:  "hooks that break and restore the KMS (--hook-break, --hook-restore)",
-	HookModes:  "a hook that breaks the KMS in several ways (--hook-break with {mode})",
-	HookSlow:   "hooks that slow and restore the KMS (--hook-slow, --hook-restore)",
-	HookRotate: "a hook that rotates the key (--hook-rotate)",
+	Command:    "a command that starts the plugin (--plugin-command)",
+	Log:        "the plugin's log (--log, or --plugin-command)",
+	HookBreak:  "hooks that break and restore the KMS (plugin.break and plugin.restore in the file of --system)",
+	HookModes:  "a hook that breaks the KMS in several ways (plugin.break with {mode} in the file of --system)",
+	HookSlow:   "hooks that slow and restore the KMS (plugin.slow and plugin.restore in the file of --system)",
+	HookRotate: "a hook that rotates the key (plugin.rotate in the file of --system)",
 }
 
 // Ways in which the KMS behind a plugin fails: the values of {mode} in Hooks.Break, and ModeSlow.
@@ -83,9 +83,9 @@ type Subject struct {
 func (s Subject) Validate() error {
 	switch {
 	case s.Endpoint == "" && s.Command == "":
-		return fmt.Errorf("the plugin has neither an endpoint nor a command: expected --endpoint unix:///PATH, or --command with {socket}")
+		return fmt.Errorf("the plugin has neither an endpoint nor a command: expected --endpoint unix:///PATH, or --plugin-command with {socket}")
 	case (s.Hooks.Break != "" || s.Hooks.Slow != "") && s.Hooks.Restore == "":
-		return fmt.Errorf("a hook breaks or slows the KMS and none restores it: expected --hook-restore")
+		return fmt.Errorf("a hook breaks or slows the KMS and none restores it: expected plugin.restore")
 	}
 	if s.Endpoint != "" {
 		if _, err := endpoint.ParseUnix(s.Endpoint); err != nil {
@@ -101,7 +101,7 @@ func (s Subject) Validate() error {
 			return fmt.Errorf("command %q: expected {socket} or {endpoint}, or --endpoint with the address where it listens", s.Command)
 		}
 	}
-	for name, text := range map[string]string{"--hook-break": s.Hooks.Break, "--hook-slow": s.Hooks.Slow, "--hook-restore": s.Hooks.Restore, "--hook-rotate": s.Hooks.Rotate} {
+	for name, text := range map[string]string{"plugin.break": s.Hooks.Break, "plugin.slow": s.Hooks.Slow, "plugin.restore": s.Hooks.Restore, "plugin.rotate": s.Hooks.Rotate} {
 		if text == "" {
 			continue
 		}

@@ -7,8 +7,8 @@ bin=$(cd "$here/../.." && pwd)/bin
 # As a hook of the suite: fake-kms-plugin.sh hook MODE FOLDER
 if [ "${1:-}" = hook ]; then
   export KMSHARNESS_REMOTE_KMS="unix://$3/remote.sock"
-  kms() { "$bin/kmsharness" plugin kms "$@" > /dev/null; }
-  current() { "$bin/kmsharness" plugin kms keys | grep -o '"version": *[0-9]*' | tail -n 1 | grep -o '[0-9]*$'; }
+  kms() { "$bin/fake-kms-plugin" kms "$@" > /dev/null; }
+  current() { "$bin/fake-kms-plugin" kms keys | grep -o '"version": *[0-9]*' | tail -n 1 | grep -o '[0-9]*$'; }
   case $2 in
     fail) kms rule '*/*' --cut-off refuse ;;
     hang) kms rule '*/*' --cut-off hang ;;
@@ -30,9 +30,18 @@ trap 'kill "$kms" 2> /dev/null || true; rm -rf "$work"' EXIT
 "$bin/fake-kms-plugin" remote --listen "unix://$work/remote.sock" --state "$work/keys.json" 2> "$work/remote.log" &
 kms=$!
 hook="$here/fake-kms-plugin.sh hook"
-"$bin/kmsharness" conform plugin "$@" --name fake-kms-plugin --organization kmsharness \
-  --command "$bin/fake-kms-plugin serve --listen {endpoint} --remote unix://$work/remote.sock" \
-  --hook-break "$hook {mode} $work" --hook-slow "$hook slow $work" --hook-restore "$hook restore $work" --hook-rotate "$hook rotate $work" \
-  --out "$work/out" && code=0 || code=$?
+cat > "$work/fake-kms-plugin.yaml" << END
+apiVersion: kmsharness.io/v1alpha1
+kind: SystemUnderTest
+plugin:
+  name: fake-kms-plugin
+  organization: kmsharness
+  command: $bin/fake-kms-plugin serve --listen {endpoint} --remote unix://$work/remote.sock
+  break: $hook {mode} $work
+  slow: $hook slow $work
+  restore: $hook restore $work
+  rotate: $hook rotate $work
+END
+"$bin/kmsharness" conform plugin "$@" --system "$work/fake-kms-plugin.yaml" --out "$work/out" && code=0 || code=$?
 sed "s#$bin/##g; s#$here/##g; s#$work#WORK#g" "$work/out/report.yaml" > "$here/fake-kms-plugin.yaml"
 exit "$code"

@@ -3,84 +3,107 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-// NewCatalogueCommand needs no plugin: it is what this program knows.
-func NewCatalogueCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "catalogue [FAULT]", Short: "List every fault, or the parameters of one", Args: cobra.MaximumNArgs(1),
-		Example: "  kmsharness plugin catalogue\n  kmsharness plugin catalogue delay",
+// NewFaultsCommand lists what plugins can be made to do wrong. It needs no plugin.
+func NewFaultsCommand() *cobra.Command {
+	var output *printer.Output
+	cmd := &cobra.Command{
+		Use: "faults [FAULT]", Short: "List every fault, or the parameters of one", Args: cobra.MaximumNArgs(1),
+		Example:           "  kmsharness faults\n  kmsharness faults hang -o yaml",
+		ValidArgsFunction: completeFirst(fault.Names()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return printFault(cmd.OutOrStdout(), args[0])
+				return printFault(cmd.OutOrStdout(), output, args[0])
 			}
-			tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tab, "FAULT\tWHAT IT DOES")
-			for _, d := range fault.Catalogue() {
-				fmt.Fprintf(tab, "%s\t%s\n", d.Name, d.Summary)
+			all := fault.Catalogue()
+			table := printer.Table{Columns: []string{"FAULT", "WHAT IT DOES"}}
+			for _, d := range all {
+				table.Rows = append(table.Rows, []string{d.Name, d.Summary})
 			}
-			return tab.Flush()
+			return output.PrintTable(cmd.OutOrStdout(), all, table)
 		},
+	}
+	output = printer.AddFlag(cmd, printer.Wide)
+	return cmd
+}
+
+// completeFirst completes the first argument of a command.
+func completeFirst(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return values, cobra.ShellCompDirectiveDefault
 	}
 }
 
-func printFault(w io.Writer, name string) error {
+func printFault(w io.Writer, output *printer.Output, name string) error {
 	d, err := fault.Lookup(name)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Summary)
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "PARAMETER\tKIND\tDEFAULT\tMEANING")
-	for _, p := range append(append([]fault.Param{}, d.Params...), d.Bounds()...) {
+	d.Params = append(slices.Clone(d.Params), d.Bounds()...)
+	if !output.Structured() {
+		fmt.Fprintf(w, "%s: %s\n\n", d.Name, d.Summary)
+	}
+	table := printer.Table{Columns: []string{"PARAMETER", "KIND", "DEFAULT", "MEANING"}}
+	for _, p := range d.Params {
 		def := ""
 		if p.Default != nil {
 			def = fmt.Sprint(p.Default)
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\n", p.Name, p.Kind, def, p.Summary)
+		table.Rows = append(table.Rows, []string{p.Name, string(p.Kind), def, p.Summary})
 	}
-	return tab.Flush()
+	return output.PrintTable(w, d, table)
 }
 
 // NewProfilesCommand needs no plugin: it is what the data files say.
 func NewProfilesCommand() *cobra.Command {
-	return &cobra.Command{
+	var output *printer.Output
+	cmd := &cobra.Command{
 		Use: "profiles [NAME|FILE]", Short: "List the provider profiles, or everything of one", Args: cobra.MaximumNArgs(1),
 		Long: `List the provider profiles, or everything of one: the shape of its key_id, how long its calls take, and its failures with what each
 method answers. A file of your own is read and checked.`,
-		Example: "  kmsharness profiles\n  kmsharness profiles vault\n  kmsharness profiles ./mine.yaml",
+		ValidArgsFunction: completeFirst(profile.Names()),
+		Example:           "  kmsharness profiles\n  kmsharness profiles vault\n  kmsharness profiles ./mine.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return printProfiles(cmd.OutOrStdout())
+				return printProfiles(cmd.OutOrStdout(), output)
 			}
 			p, err := profile.Load(args[0])
 			if err != nil {
 				return err
 			}
-			return printProfile(cmd.OutOrStdout(), p)
+			return output.Print(cmd.OutOrStdout(), p, func(w io.Writer) error { return printProfile(w, p) })
 		},
 	}
+	output = printer.AddFlag(cmd, printer.Wide)
+	return cmd
 }
 
-func printProfiles(w io.Writer) error {
-	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "PROFILE\tFAILURE\tWHAT HAS HAPPENED")
+func printProfiles(w io.Writer, output *printer.Output) error {
+	var all []*profile.Profile
+	table := printer.Table{Columns: []string{"PROFILE", "FAILURE", "WHAT HAS HAPPENED"}}
 	for _, name := range profile.Names() {
 		p, err := profile.Builtin(name)
 		if err != nil {
 			return err
 		}
+		all = append(all, p)
 		for _, f := range p.Failures {
-			fmt.Fprintf(tab, "%s\t%s\t%s\n", name, f.Name, f.Summary)
+			table.Rows = append(table.Rows, []string{name, f.Name, f.Summary})
 		}
 	}
-	return tab.Flush()
+	return output.PrintTable(w, all, table)
 }
 
 func printProfile(w io.Writer, p *profile.Profile) error {

@@ -66,7 +66,7 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 		"inject":                  "requires at least 1 arg",
 		"inject hang by":          "expected NAME=VALUE",
 		"inject hang a=1 a=2":     "occurs twice",
-		"catalogue hnag":          `did you mean "hang"?`,
+		"faults hnag":             `did you mean "hang"?`,
 		"kms keys":                "--remote is missing",
 		"kms state k one enabled": "--remote is missing",
 		"kms rule [ --remote=unix://" + dir + "/none": "no such file",

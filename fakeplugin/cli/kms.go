@@ -28,8 +28,8 @@ func kmsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "kms", Short: "Administer the remote KMS that the plugins share",
 		Long: "Administer the remote KMS (fake-kms-plugin remote). Its endpoint is --remote, or " + EnvRemoteKMS + ".",
-		Example: `  kmsharness plugin kms keys --remote unix:///run/kms.sock
-  kmsharness plugin kms rule 'cp-1/*' --cut-off hang`,
+		Example: `  fake-kms-plugin kms keys --remote unix:///run/kms.sock
+  fake-kms-plugin kms rule 'cp-1/*' --cut-off hang`,
 	}
 	cmd.PersistentFlags().StringVar(&remote, "remote", os.Getenv(EnvRemoteKMS),
 		"endpoint of the remote KMS, unix:///PATH (default: $"+EnvRemoteKMS+")")
@@ -46,17 +46,17 @@ func kmsCommand() *cobra.Command {
 		return remotekms.NewClient(host.Host{}, at, token), err
 	})
 	cmd.AddCommand(
-		to.verb("keys", "List every key with its KEKs", "  kmsharness plugin kms keys",
+		to.verb("keys", "List every key with its KEKs", "  fake-kms-plugin kms keys",
 			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.Keys(ctx) }),
 		rotateKeyCommand(to), stateCommand(to),
-		to.verb("rules", "List how callers are treated", "  kmsharness plugin kms rules",
+		to.verb("rules", "List how callers are treated", "  fake-kms-plugin kms rules",
 			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.Rules(ctx) }),
 		ruleCommand(to),
-		to.verb("unrule CALLER", "End the rules for a pattern, and for the callers that it covers", "  kmsharness plugin kms unrule 'cp-1/*'", cobra.ExactArgs(1),
+		to.verb("unrule CALLER", "End the rules for a pattern, and for the callers that it covers", "  fake-kms-plugin kms unrule 'cp-1/*'", cobra.ExactArgs(1),
 			func(ctx context.Context, c *remotekms.Client, args []string) (any, error) {
 				return nil, c.DeleteRule(ctx, args[0])
 			}),
-		to.journal("Print the operations of the KMS as JSON lines", "  kmsharness plugin kms journal --follow", "operations",
+		to.journal("Print the operations of the KMS as JSON lines", "  fake-kms-plugin kms journal --follow", "operations",
 			func(ctx context.Context, c *remotekms.Client, q journal.Query) (io.ReadCloser, error) {
 				return c.Journal(ctx, q)
 			}),
@@ -66,7 +66,7 @@ func kmsCommand() *cobra.Command {
 
 func rotateKeyCommand(to connect[*remotekms.Client]) *cobra.Command {
 	var reuse int
-	cmd := to.verb("rotate KEY", "Make a new KEK of a key current", "  kmsharness plugin kms rotate key-1", cobra.ExactArgs(1),
+	cmd := to.verb("rotate KEY", "Make a new KEK of a key current", "  fake-kms-plugin kms rotate key-1", cobra.ExactArgs(1),
 		func(ctx context.Context, c *remotekms.Client, args []string) (any, error) {
 			return c.Rotate(ctx, args[0], reuse)
 		})
@@ -84,7 +84,7 @@ func stateCommand(to connect[*remotekms.Client]) *cobra.Command {
 		return nil
 	}
 	cmd := to.verb("state KEY VERSION enabled|disabled|deleted", "Say what a KEK may be used for",
-		"  kmsharness plugin kms state key-1 1 disabled\n  kmsharness plugin kms state key-1 1 enabled --deny decrypt",
+		"  fake-kms-plugin kms state key-1 1 disabled\n  fake-kms-plugin kms state key-1 1 enabled --deny decrypt",
 		cobra.MatchAll(cobra.ExactArgs(3), parse), func(ctx context.Context, c *remotekms.Client, args []string) (any, error) {
 			var denied []keyring.Operation
 			for _, op := range deny {
@@ -99,9 +99,9 @@ func stateCommand(to connect[*remotekms.Client]) *cobra.Command {
 func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 	var r remotekms.Rule
 	cmd := to.verb("rule CALLER", "Cut callers off, slow them down or deny them; CALLER is a pattern over NODE/KEYID",
-		`  kmsharness plugin kms rule 'cp-1/*' --cut-off refuse
-  kmsharness plugin kms rule '*/*' --latency 200ms
-  kmsharness plugin kms rule cp-1/2 --deny`,
+		`  fake-kms-plugin kms rule 'cp-1/*' --cut-off refuse
+  fake-kms-plugin kms rule '*/*' --latency 200ms
+  fake-kms-plugin kms rule cp-1/2 --deny`,
 		cobra.ExactArgs(1), func(ctx context.Context, c *remotekms.Client, args []string) (any, error) {
 			r.Caller = args[0]
 			return r, c.SetRule(ctx, r)

@@ -1,5 +1,5 @@
 // Package cli is the command line of the fake plugin: it serves a plugin or the remote KMS, and has verbs that control
-// a running plugin through its control API. `fake-kms-plugin` has all commands, `kmsharness plugin` the verbs.
+// a running plugin through its control API. `fake-kms-plugin` has all commands, `kmsharness plugin` those that drive a plugin by hand.
 //
 // The other packages of fakeplugin implement the commands.
 package cli
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/program"
@@ -28,11 +29,10 @@ func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Wri
 		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
 released while it runs.`,
 	}
-	root.AddCommand(NewServeCommand(h, configure...), NewRemoteCommand(h))
-	for _, verb := range verbs(&t) {
-		if verb.Name() != "kms" { // it drives no plugin
-			t.register(verb) // not on the root: serve has a --control of its own
-		}
+	root.AddCommand(NewServeCommand(h, configure...), NewRemoteCommand(h), NewFaultsCommand(), NewProfilesCommand(), kmsCommand())
+	to := connect[*client.Client](t.connect)
+	for _, verb := range append(driving(to), further(to)...) {
+		t.register(verb) // not on the root: serve has a --control of its own
 		root.AddCommand(verb)
 	}
 	if err := program.Execute(ctx, root, args, stdout, stderr); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/control"
 	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -87,9 +88,10 @@ func NewPluginCommand() *cobra.Command {
 		Use:   "plugin",
 		Short: "Watch a fake plugin and make it misbehave",
 		Long: `Drive a fake plugin through its control API. Its endpoint is --control, or ` + EnvControl + `.
-kmsharness up prints the endpoints of an environment's plugins.`,
+kmsharness up prints the endpoints of an environment's plugins. The program fake-kms-plugin has more verbs.`,
 	}
-	cmd.AddCommand(verbs(&t)...)
+	to := connect[*client.Client](t.connect)
+	cmd.AddCommand(driving(to)...)
 	t.register(cmd)
 	return cmd
 }
@@ -116,28 +118,29 @@ func (t *target) connect() (*client.Client, error) {
 	return c, nil
 }
 
-// verbs are the commands themselves, for a program that has them next to others.
-func verbs(t *target) []*cobra.Command {
-	to := connect[*client.Client](t.connect)
+// driving are the verbs that somebody needs who watches a plugin and breaks it.
+func driving(to connect[*client.Client]) []*cobra.Command {
 	return []*cobra.Command{
 		to.verb("status", "Show the plugin, its KEK and the faults in force", "  kmsharness plugin status --control unix:///run/control-1.sock",
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Status(ctx) }),
-		injectCommand(to), releaseCommand(to), rotateCommand(to),
-		to.verb("notice", "Make the plugin notice a rotation now", "  kmsharness plugin notice",
+		injectCommand(to), releaseCommand(to), rotateCommand(to), journalCommand(to),
+	}
+}
+
+// further are the other verbs of a plugin.
+func further(to connect[*client.Client]) []*cobra.Command {
+	return []*cobra.Command{
+		to.verb("notice", "Make the plugin notice a rotation now", "  fake-kms-plugin notice",
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Notice(ctx) }),
 		lagCommand(to),
 		to.verb("profile [NAME]", "Make the plugin stand for a provider, or for none",
-			"  kmsharness plugin profile aws\n  kmsharness plugin inject provider-failure failure=credentials-expired\n  kmsharness plugin profile",
+			"  fake-kms-plugin profile aws\n  fake-kms-plugin inject provider-failure failure=credentials-expired\n  fake-kms-plugin profile",
 			cobra.MaximumNArgs(1), func(ctx context.Context, c *client.Client, args []string) (any, error) {
 				name := strings.Join(args, "")
 				return control.Profile{Profile: name}, c.SetProfile(ctx, name)
 			}),
-		journalCommand(to),
-		to.verb("keys", "Show what the plugin knows of its remote key", "  kmsharness plugin keys",
+		to.verb("keys", "Show what the plugin knows of its remote key", "  fake-kms-plugin keys",
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Keys(ctx) }),
-		to.verb("faults", "List the faults in force", "  kmsharness plugin faults",
-			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Faults(ctx) }),
-		NewCatalogueCommand(), NewProfilesCommand(), kmsCommand(),
 	}
 }
 
@@ -156,7 +159,8 @@ func injectCommand(to connect[*client.Client]) *cobra.Command {
 			}
 			return c.Inject(ctx, args[0], params)
 		})
-	cmd.Long = "Put a fault in force until it is released, or until its bound (for=, count=) is over. `catalogue` lists faults and parameters."
+	cmd.ValidArgsFunction = completeFirst(fault.Names())
+	cmd.Long = "Put a fault in force until it is released, or until its bound (for=, count=) is over. `kmsharness faults` lists faults and parameters."
 	return cmd
 }
 
@@ -204,7 +208,7 @@ func releaseCommand(to connect[*client.Client]) *cobra.Command {
 func rotateCommand(to connect[*client.Client]) *cobra.Command {
 	var req control.RotateRequest
 	cmd := to.verb("rotate", "Rotate the key in the remote KMS, for every plugin that uses it", `  kmsharness plugin rotate
-  kmsharness plugin rotate --reuse 1   # bring back the first KEK under its old id, which no KMS should do`,
+  kmsharness plugin rotate --reuse 1   # the first KEK again, which no KMS should do`,
 		cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Rotate(ctx, req) })
 	cmd.Flags().IntVar(&req.Reuse, "reuse", 0, "make this old version current again instead")
 	cmd.Flags().BoolVar(&req.Notice, "notice", false, "this plugin notices at once, whatever its lag")
@@ -219,7 +223,7 @@ func lagCommand(to connect[*client.Client]) *cobra.Command {
 		}
 		return nil
 	}
-	return to.verb("lag DURATION", "Say how late the plugin notices a rotation from now on", "  kmsharness plugin lag 30s",
+	return to.verb("lag DURATION", "Say how late the plugin notices a rotation from now on", "  fake-kms-plugin lag 30s",
 		cobra.MatchAll(cobra.ExactArgs(1), parse), func(ctx context.Context, c *client.Client, _ []string) (any, error) {
 			return control.NoticeLag{Lag: lag.String()}, c.SetNoticeLag(ctx, lag)
 		})

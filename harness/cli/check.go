@@ -2,16 +2,19 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newCheckCommand() *cobra.Command {
-	return &cobra.Command{
+	var output *printer.Output
+	cmd := &cobra.Command{
 		Use:   "check HISTORY...",
 		Short: "Judge saved histories again, offline",
 		Long: `Read histories (OUT/<scenario>/history.jsonl) and judge each by every invariant, as the run did.
@@ -21,14 +24,17 @@ Nothing but the file is looked at: a history from another machine is judged just
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bad, inconclusive := 0, 0
+			words := progressOf(cmd, output)
+			var all []checkedHistory
 			for _, path := range args {
 				events, err := history.ReadFile(path)
 				if err != nil {
 					return err
 				}
 				verdict := check.Run(events)
-				fmt.Fprintf(cmd.OutOrStdout(), "== %s\n", filepath.ToSlash(path))
-				check.Print(cmd.OutOrStdout(), verdict)
+				all = append(all, checkedHistory{filepath.ToSlash(path), verdict})
+				fmt.Fprintf(words, "== %s\n", filepath.ToSlash(path))
+				check.Print(words, verdict)
 				switch verdict.Outcome {
 				case check.RunInconclusive:
 					inconclusive++
@@ -36,8 +42,13 @@ Nothing but the file is looked at: a history from another machine is judged just
 					bad++
 				}
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "check: %d passed, %d failed%s\n", len(args)-bad-inconclusive, bad, inconclusiveText(inconclusive))
+			err := output.Print(cmd.OutOrStdout(), all, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "check: %d passed, %d failed%s\n", len(args)-bad-inconclusive, bad, inconclusiveText(inconclusive))
+				return err
+			})
 			switch {
+			case err != nil:
+				return err
 			case bad > 0:
 				return failed()
 			case inconclusive > 0:
@@ -46,6 +57,14 @@ Nothing but the file is looked at: a history from another machine is judged just
 			return nil
 		},
 	}
+	output = printer.AddFlag(cmd)
+	return cmd
+}
+
+// checkedHistory is a verdict with the file that it is about.
+type checkedHistory struct {
+	File string `json:"file"`
+	check.Verdict
 }
 
 // inconclusiveText is a further part of the last line, if there is any.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,9 +10,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 // common are the flags of every command that runs scenarios.
@@ -24,53 +27,53 @@ type common struct {
 	// contract is the wire form of scenarios that are not about one: see scenario.InForms.
 	contract  string
 	publish   string // a value of scenario.Published
+	system    *undertest.Flags
 	sut       choose.Options
 	keepGoing bool
 	// artifacts is a text of engine.Artifacts.
 	artifacts string
+	output    *printer.Output
+	// passed are the flags that the suite of e2e has, too.
+	passed *pflag.FlagSet
 }
 
 func (c *common) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&c.backend, "backend", "auto", choose.Expected())
+	choice.Add(cmd, &c.backend, "backend", "", "auto", choose.Expected(), append(choose.Names(), "auto")...)
 	f.StringVar(&c.out, "out", "_artifacts", "folder for verdicts, histories and logs")
-	f.StringVar(&c.contract, "contract", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both")
-	f.StringVar(&c.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa (reporters apply them) or stream (reporters stream them to the aggregator); for scenarios that name no connectivity")
-	f.StringVar(&c.artifacts, "artifacts", string(engine.ArtifactsOnFailure), "when OUT/<scenario>/artifacts gets objects, manifests and kind's export: on-failure, always or never")
+	c.system = undertest.AddFlags(cmd)
+	c.output = printer.AddFlag(cmd)
+	choice.Add(cmd, &c.contract, "contract", "", scenario.ContractConditions, "wire form of the reports, for scenarios that are not about one: conditions, healthreports or both", forms()...)
+	choice.Add(cmd, &c.publish, "publish", "", scenario.PublishApply, "route of reports: ssa (applied to the API server) or stream (to the aggregator), for scenarios that name none", scenario.PublishApply, scenario.PublishStream)
+	choice.Add(cmd, &c.artifacts, "artifacts", "", string(engine.ArtifactsOnFailure), "when objects and manifests are collected: on-failure, always or never", "on-failure", "always", "never")
 	f.Int64Var(&c.seed, "seed", 1, "seed of what a scenario leaves to chance")
-	f.StringVar(&c.sut.ReporterCommand, "reporter-command", "", "reporter under test, as a command template with {"+strings.Join(live.Placeholders(), "} {")+"} (default: this project's)")
-	f.StringVar(&c.sut.AggregatorCommand, "aggregator-command", "", "aggregator under test, as a command template (default: this project's)")
-	f.StringVar(&c.sut.OperatorCommand, "operator-command", "", "local and kind: operator of kube-apiserver under test, as a command template with {kubeconfig}, for scenarios with an operator (default: this project's)")
-	f.StringVar(&c.sut.OperatorDoor, "operator-door", "", doorUsage)
-	f.IntVar(&c.sut.OperatorPatience, "operator-patience", 1, patienceUsage)
-	f.StringVar(&c.sut.ReporterIdentity, "reporter-identity", "", "credentials of reporters: least, which may write their own entry and nothing else, or admin, as OpenShift's reporter has on a static pod (default least)")
-	f.StringVar(&c.sut.PluginArgs, "plugin-args", "", "further arguments of every fake plugin, for example '--fault key-id-flip-flop'")
-	pluginFlags(f, &c.sut.Plugin)
-	f.StringVar(&c.sut.Plugin.Image, "plugin-image", "", "kind: image that has the program of --plugin-command, which the engine has")
-	f.StringVar(&c.sut.ReporterImage, "reporter-image", "", "kind: image of the reporter under test, which the engine has; its entrypoint is run (default: this project's)")
-	f.StringVar(&c.sut.ReporterArgs, "reporter-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's reporter)")
-	f.StringVar(&c.sut.OperatorImage, "operator-image", "", "kind: image of the operator of kube-apiserver under test, which the engine has; its entrypoint is run in a pod (default: this project's)")
-	f.StringVar(&c.sut.OperatorArgs, "operator-args", "", "kind: arguments of that image's entrypoint, as a template (default: those of this project's operator)")
-	f.BoolVar(&c.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's; without it they are listed")
-	f.BoolVar(&c.keepGoing, "keep-going", false, "after an expectation failed go on with the steps, and judge each later one on its own")
-	f.BoolVar(&c.sut.ReporterMountSockets, "reporter-mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
+	f.BoolVar(&c.sut.Strict, "strict", false, strictUsage)
+	f.BoolVar(&c.keepGoing, "keep-going", false, "after a failed expectation go on with the steps, and judge each later one on its own")
+	c.passed = pflag.NewFlagSet("passed", pflag.ContinueOnError)
+	for _, name := range []string{"contract", "publish", "artifacts", "seed", "strict", "keep-going"} {
+		c.passed.AddFlag(f.Lookup(name))
+	}
 }
 
-const doorUsage = "what the operator under test is: controllers, whose configuration the harness makes revisions of, or whole, which installs revisions by pods and is given {version}, and on kind {podImage} for the image of these pods (default controllers)"
+// forms are the values of --contract.
+func forms() []string { return append(scenario.Contracts(), scenario.BothContracts) }
 
-const patienceUsage = "multiply the times in seconds within which scenarios with an operator expect something, for an operator under test that is slower than this project's"
-
-// pluginFlags are the flags of a plugin under test.
-func pluginFlags(f *pflag.FlagSet, p *live.RealPlugin) {
-	f.StringVar(&p.Command, "plugin-command", "", "KMS v2 plugin under test, as a command template with {"+strings.Join(live.PluginPlaceholders(), "} {")+"} (default: this project's fake plugin)")
-	f.StringVar(&p.Break, "plugin-break", "", "command that takes the KMS of the plugin under test away, as a template; needed by the verb kms")
-	f.StringVar(&p.Restore, "plugin-restore", "", "command that gives the KMS back")
-	f.StringVar(&p.Rotate, "plugin-rotate", "", "command that rotates the key of the plugin under test; needed by the verb rotate")
-	f.StringVar(&p.Name, "plugin-name", "", "name of the plugin under test in reports (default: its program)")
-	f.StringVar(&p.Version, "plugin-version", "", "version of the plugin under test in reports")
+// completeScenarios completes arguments that are files, folders or names of scenarios.
+func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	all, err := scenarios.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, s := range all {
+		names = append(names, cobra.CompletionWithDesc(s.Name, s.Title))
+	}
+	return names, cobra.ShellCompDirectiveDefault
 }
 
-// given are the flags that were given, but for some, for a process that is to have the same.
+const strictUsage = "house rules, which no source demands, fail also programs that are not this project's"
+
+// given are the flags of a set that were given, but for some, for a process that is to have the same.
 func given(flags *pflag.FlagSet, prefix string, but ...string) (args []string) {
 	flags.VisitAll(func(f *pflag.Flag) {
 		if !f.Changed || slices.Contains(but, f.Name) {
@@ -87,15 +90,35 @@ func given(flags *pflag.FlagSet, prefix string, but ...string) (args []string) {
 	return args
 }
 
-func (c *common) checkArtifacts() error {
-	if _, err := engine.ParseArtifacts(c.artifacts); err != nil {
-		return usage("--artifacts %v", err)
+// shellWords are the flags of a set that were given, but for some, as a shell reads them. A credential in them is not shown.
+func shellWords(flags *pflag.FlagSet, but ...string) (words []string) {
+	for _, flag := range given(flags, "--", but...) {
+		name, value, _ := strings.Cut(flag, "=")
+		if flags.Lookup(name[2:]).Value.Type() == "bool" {
+			words = append(words, strings.TrimSuffix(flag, "=true"))
+			continue
+		}
+		words = append(words, name+" "+quoted(template.Redacted(value)))
 	}
-	return nil
+	return words
 }
 
-// inForms gives scenarios in the wire form that was asked for, and tells the system under test of it.
-func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error) {
+// judgedAlike are the flags that give another run the same system under test, and judge it by the same rules.
+func (c *common) judgedAlike() []string {
+	return append(shellWords(c.system.FlagSet), shellWords(c.passed, "contract", "publish", "artifacts", "seed")...)
+}
+
+// choose makes the backend of a name for the system under test. It starts nothing, and finds mistakes in the description.
+func (c *common) choose(name string) (choose.Backend, error) {
+	b, err := choose.New(name, c.sut)
+	return b, c.system.Explain(err)
+}
+
+// inForms reads the description of the system under test, and gives scenarios and system the wire form that was asked for.
+func (c *common) inForms(all []*scenario.Scenario) (_ []*scenario.Scenario, err error) {
+	if c.sut.System, err = c.system.System(); err != nil {
+		return nil, err
+	}
 	out, err := scenario.InForms(all, c.contract)
 	if err == nil {
 		c.sut, err = c.sut.InForm(c.contract)
@@ -110,13 +133,21 @@ func (c *common) inForms(all []*scenario.Scenario) ([]*scenario.Scenario, error)
 	return out, nil
 }
 
-// printer is a progress function that prints lines.
-func printer(w io.Writer) func(string) {
+// lines is a progress function that prints lines.
+func lines(w io.Writer) func(string) {
 	return func(line string) { fmt.Fprintln(w, line) }
 }
 
-func printJSON(w io.Writer, value any) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "  ")
-	return e.Encode(value)
+// verbose reports whether a command shows each step.
+func verbose(cmd *cobra.Command) bool {
+	is, err := cmd.Flags().GetBool("verbose")
+	return err == nil && is
+}
+
+// progressOf is where a command shows how far it is: nowhere with --quiet, or if a program reads what it prints.
+func progressOf(cmd *cobra.Command, output *printer.Output) io.Writer {
+	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet || output.Structured() {
+		return io.Discard
+	}
+	return cmd.OutOrStdout()
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // concluded is the exit code and the text for results, interrupted or not.
@@ -30,7 +32,7 @@ func concluded(t *testing.T, interrupted bool, statuses ...string) (int, string)
 		cancel()
 	}
 	var out bytes.Buffer
-	code, err := conclude(ctx, &out, dir, "local", time.Now())
+	code, err := conclude(ctx, &out, &printer.Output{}, dir, "local", time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func TestOneSetOfResults(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if code, err := conclude(t.Context(), &out, dir, "local", time.Now()); err != nil || code != ExitCouldNotRun {
+	if code, err := conclude(t.Context(), &out, &printer.Output{}, dir, "local", time.Now()); err != nil || code != ExitCouldNotRun {
 		t.Fatalf("exit code %d, %v", code, err)
 	}
 	counts := "1 passed, 0 failed, 0 not supported, 1 COULD NOT RUN, 1 interrupted, 2 NOT BEGUN"

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,13 +13,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
 	"github.com/kmsharness/kmsharness/harness/result"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newConformCommand() *cobra.Command {
@@ -33,26 +35,29 @@ Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or pa
 
 // conformFlags are the flags that all suites have.
 type conformFlags struct {
-	out, junit                       string
-	name, version, organization, url string
-	profiles, focus                  string
-	skip                             []string
-	repeat                           int
-	seed                             uint64
+	out, junit      string
+	profiles, focus string
+	skip            []string
+	repeat          int
+	seed            uint64
+	list            bool
+	system          *undertest.Flags
+	output          *printer.Output
 }
 
-func (f *conformFlags) register(flags *pflag.FlagSet, suite string) {
+// register adds the flags of a suite, with those of the program that it certifies.
+func (f *conformFlags) register(cmd *cobra.Command, suite string) {
+	flags := cmd.Flags()
+	f.system = undertest.AddFlags(cmd, suite)
+	f.output = printer.AddFlag(cmd, printer.Wide)
 	flags.StringVar(&f.out, "out", "_artifacts/conformance-"+suite, "folder for report.yaml, report.md and report.html; empty: none")
 	flags.StringVar(&f.junit, "junit", "", "file for the results as JUnit; empty: none")
-	flags.StringVar(&f.name, "name", "", "name of the "+suite+" in the report (default: of its command or endpoint)")
-	flags.StringVar(&f.version, "version", "", "version of the "+suite+" in the report")
-	flags.StringVar(&f.organization, "organization", "", "who makes the "+suite+", in the report")
-	flags.StringVar(&f.url, "url", "", "home page of the "+suite+", in the report")
 	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
 	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression; such a run is partial and ends with 2 unless a check fails")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
 	flags.IntVar(&f.repeat, "repeat", 1, "run the suite so often; a check that fails once has failed")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random in the requests")
+	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random")
+	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
 }
 
 // selection is what the flags say about the checks to run.
@@ -81,20 +86,19 @@ func (f *conformFlags) selection() (s conformance.Selection, err error) {
 	return s, nil
 }
 
-// conclude completes a report, writes it, prints its end, and gives the exit code of the command.
-func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, name string) error {
-	report.Implementation = conformance.Implementation{Name: f.name, Version: f.version, Organization: f.organization, URL: f.url}
-	if f.name == "" {
-		report.Implementation.Name = name
-	}
+// conclude completes a report, writes it, prints its end, and gives the exit code of the command. name is that of a product which has none.
+func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, p undertest.Product, name string) error {
+	report.Implementation = conformance.Implementation{Name: cmp.Or(p.Name, name), Version: p.Version, Organization: p.Organization, URL: p.URL}
 	report.Versions = versions()
-	report.Reproduce = reproduce(cmd)
-	report.Print(cmd.OutOrStdout())
+	report.Reproduce = strings.Join(append([]string{cmd.CommandPath()}, shellWords(cmd.Flags(), "out", "junit")...), " ")
+	if err := f.output.Print(cmd.OutOrStdout(), report, func(w io.Writer) error { report.Print(w); return nil }); err != nil {
+		return err
+	}
 	if f.out != "" {
 		if err := saveConformance(f.out, report); err != nil {
 			return err
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
+		fmt.Fprintf(progressOf(cmd, f.output), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
 	}
 	if f.junit != "" {
 		if err := writeWith(f.junit, report.WriteJUnit); err != nil {
@@ -160,16 +164,6 @@ func versions() map[string]string {
 	return all
 }
 
-// reproduce is the command line of cmd without the flags that say where results go.
-func reproduce(cmd *cobra.Command) string {
-	words := []string{cmd.CommandPath()}
-	for _, flag := range given(cmd.Flags(), "--", "out", "junit", "name", "version", "organization", "url") {
-		name, value, _ := strings.Cut(flag, "=")
-		words = append(words, name+"="+quoted(template.Redacted(value)))
-	}
-	return strings.Join(words, " ")
-}
-
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quoted is a word as a shell reads it.
@@ -182,6 +176,7 @@ func quoted(word string) string {
 
 func newConformCompareCommand() *cobra.Command {
 	var all bool
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "compare REPORT...",
 		Short: "Compare reports: a matrix of checks and subjects",
@@ -194,43 +189,82 @@ func newConformCompareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			equal, err := conformance.Compare(cmd.OutOrStdout(), reports, all)
+			var matrix bytes.Buffer
+			equal, err := conformance.Compare(&matrix, reports, all)
+			if err == nil {
+				err = output.Print(cmd.OutOrStdout(), outcomes(reports), func(w io.Writer) error {
+					_, err := matrix.WriteTo(w)
+					return err
+				})
+			}
 			if err == nil && !equal {
 				return failed()
 			}
 			return err
 		},
 	}
+	output = printer.AddFlag(cmd)
 	cmd.Flags().BoolVar(&all, "all", false, "also checks whose outcomes are equal")
 	return cmd
 }
 
+// outcomes of all checks, by their ids, of each report, by the name of its subject.
+func outcomes(reports []*conformance.Report) map[string]map[string]conformance.Outcome {
+	all := map[string]map[string]conformance.Outcome{}
+	for _, report := range reports {
+		for _, r := range report.Results {
+			if all[r.ID] == nil {
+				all[r.ID] = map[string]conformance.Outcome{}
+			}
+			all[r.ID][strings.TrimSpace(report.Implementation.Name+" "+report.Implementation.Version)] = r.Outcome
+		}
+	}
+	return all
+}
+
 func newConformRenderCommand() *cobra.Command {
-	var format string
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:     "render REPORT",
 		Short:   "Write a report as Markdown, HTML or text again",
-		Example: "  kmsharness conform render --format markdown conformance/reports/fake-kms-plugin.yaml",
+		Example: "  kmsharness conform render -o markdown conformance/reports/fake-kms-plugin.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			reports, err := readReports(files)
 			if err != nil {
 				return err
 			}
-			switch format {
-			case "markdown":
-				return reports[0].WriteMarkdown(cmd.OutOrStdout())
-			case "html":
-				return reports[0].WriteHTML(cmd.OutOrStdout())
-			case "text":
-				reports[0].Print(cmd.OutOrStdout())
+			return output.Print(cmd.OutOrStdout(), reports[0], func(w io.Writer) error {
+				switch {
+				case output.Is("markdown"):
+					return reports[0].WriteMarkdown(w)
+				case output.Is("html"):
+					return reports[0].WriteHTML(w)
+				}
+				reports[0].Print(w)
 				return nil
-			}
-			return usage("--format %q: expected markdown, html or text", format)
+			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "markdown", "markdown, html or text")
+	output = printer.AddFlag(cmd, "markdown", "html")
 	return cmd
+}
+
+// printChecks lists the checks of a suite.
+func printChecks(w io.Writer, output *printer.Output, checks []conformance.Check) error {
+	table := printer.Table{Columns: []string{"CHECK", "PROFILE", "RULE", "NEEDS", "SOURCE"}, Narrow: 3}
+	for _, c := range checks {
+		var needs []string
+		for _, n := range c.Needs {
+			needs = append(needs, string(n))
+		}
+		table.Rows = append(table.Rows, []string{c.ID, string(c.Profile), c.Rule, strings.Join(needs, ","), c.Source})
+	}
+	err := output.PrintTable(w, checks, table)
+	if err == nil && !output.Structured() {
+		_, err = fmt.Fprintf(w, "%d checks\n", len(checks))
+	}
+	return err
 }
 
 // rules are all checks of each suite, by its name.

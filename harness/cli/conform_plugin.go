@@ -1,44 +1,52 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
-	"text/tabwriter"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-// Flags that conform plugin and preflight have.
-const (
-	endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
-	commandUsage  = "starts the plugin; {endpoint} or {socket} is where it must listen, {state} a folder for its keys"
-)
+// endpointUsage is of conform plugin and preflight.
+const endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
+
+// pluginSubject is the plugin under test as its suite takes it.
+func pluginSubject(system *undertest.Flags, endpoint, log string) (plugin.Subject, undertest.Plugin, error) {
+	s, err := system.System()
+	p := s.Plugin
+	subject := plugin.Subject{Endpoint: endpoint, Command: p.Command, Log: log, Hooks: plugin.Hooks{Break: p.Break, Slow: p.Slow, Restore: p.Restore, Rotate: p.Rotate}}
+	if err == nil {
+		err = subject.Validate()
+	}
+	return subject, p, system.Explain(err)
+}
 
 func newConformPluginCommand() *cobra.Command {
 	var f conformFlags
-	var subject plugin.Subject
+	var endpoint, log string
 	var callTimeout time.Duration
-	var list, withoutWaits bool
+	var withoutWaits bool
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Certify a KMS v2 plugin on its socket, without a cluster",
 		Long: `Call a KMS v2 plugin as kube-apiserver does, and as nobody should, and report which rules it breaks, by which source, and what kube-apiserver
-would do. Checks that need more than the socket are not supported unless a flag gives it: a command that starts the plugin, hooks that break,
-slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
+would do. Checks that need more than the socket are not supported unless flags or --system give it: a command that starts the plugin, hooks that
+break, slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
 		Example: `  kmsharness conform plugin --endpoint unix:///run/kms.sock
-  kmsharness conform plugin --command 'my-plugin --listen {endpoint} --keys {state}'
-  kmsharness conform plugin --endpoint unix:///run/kms.sock --hook-break 'systemctl stop vault' --hook-restore 'systemctl start vault'`,
+  kmsharness conform plugin --plugin-command 'my-plugin --listen {endpoint} --keys {state}'
+  kmsharness conform plugin --endpoint unix:///run/kms.sock --system hooks.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if list {
-				return listChecks(cmd, plugin.Catalogue())
+			if f.list {
+				return printChecks(cmd.OutOrStdout(), f.output, plugin.Rules(plugin.Catalogue()))
 			}
 			s, err := f.selection()
 			if err != nil {
@@ -50,13 +58,14 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 			}
 			timing.Call = callTimeout
 			o := plugin.Options{Selection: s, Timing: &timing, Seed: f.seed, WithoutWaits: withoutWaits}
-			o.Waiting = printer(cmd.ErrOrStderr())
+			o.Waiting = lines(cmd.ErrOrStderr())
 			o.Progress = func(r conformance.Result) {
 				if r.Outcome != conformance.NotSupported { // the end of the run sums these up
-					fmt.Fprintln(cmd.OutOrStdout(), r.Line())
+					fmt.Fprintln(progressOf(cmd, f.output), r.Line())
 				}
 			}
-			if err := subject.Validate(); err != nil {
+			subject, under, err := pluginSubject(f.system, endpoint, log)
+			if err != nil {
 				return err
 			}
 			if f.out != "" {
@@ -78,21 +87,15 @@ slow, restore and rotate the KMS behind it, the plugin's log. Commands are split
 					report.Merge(next)
 				}
 			}
-			return f.conclude(cmd, report, pluginName(subject))
+			return f.conclude(cmd, report, under.Product, pluginName(subject))
 		},
 	}
 	flags := cmd.Flags()
-	f.register(flags, "plugin")
-	flags.StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
-	flags.StringVar(&subject.Command, "command", "", commandUsage)
-	flags.StringVar(&subject.Hooks.Break, "hook-break", "", "makes the KMS behind the plugin fail; with {mode} it is called with fail, hang, refuse and lose-key")
-	flags.StringVar(&subject.Hooks.Slow, "hook-slow", "", "makes each request to the KMS take longer than the timeout of a call")
-	flags.StringVar(&subject.Hooks.Restore, "hook-restore", "", "undoes --hook-break and --hook-slow")
-	flags.StringVar(&subject.Hooks.Rotate, "hook-rotate", "", "makes the KMS use a new key encryption key")
-	flags.StringVar(&subject.Log, "log", "", "file of the plugin's log, which is searched for secrets (default with --command: its output)")
+	f.register(cmd, "plugin")
+	flags.StringVar(&endpoint, "endpoint", "", endpointUsage)
+	flags.StringVar(&log, "log", "", "file of the plugin's log, which is searched for secrets (default with a command: its output)")
 	flags.DurationVar(&callTimeout, "call-timeout", plugin.DefaultTiming().Call, "timeout of a call, as in kube-apiserver's EncryptionConfiguration")
 	flags.BoolVar(&withoutWaits, "without-waits", false, "skip the checks that wait on purpose")
-	flags.BoolVar(&list, "list", false, "list the checks and exit")
 	return cmd
 }
 
@@ -107,56 +110,57 @@ func subjectError(err error) error {
 
 // pluginName is what the report calls a plugin that was given no name.
 func pluginName(s plugin.Subject) string {
-	if words, err := template.Split(s.Command); err == nil && len(words) > 0 {
-		return filepath.Base(words[0])
-	}
-	return s.Endpoint
-}
-
-func listChecks(cmd *cobra.Command, checks []plugin.Check) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHECK\tPROFILE\tNEEDS\tRULE")
-	for _, c := range checks {
-		var needs []string
-		for _, n := range c.Needs {
-			needs = append(needs, string(n))
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.ID, c.Profile, strings.Join(needs, ","), c.Rule)
-	}
-	fmt.Fprintf(t, "%d checks\n", len(checks))
-	return t.Flush()
+	return cmp.Or(undertest.NameOf(s.Command), s.Endpoint)
 }
 
 func newPreflightCommand() *cobra.Command {
-	var subject plugin.Subject
+	var endpoint string
 	var within time.Duration
+	var system *undertest.Flags
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "preflight",
 		Short: "Check in two seconds whether a KMS v2 plugin can be used; one line",
 		Long: `Run the checks without which kube-apiserver cannot use a plugin, for an init container or a script of a node. The plugin
-runs already, or --command starts it, within 30 s at most.
+runs already, or its command starts it, within 30 s at most.
 Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 		Example: `  kmsharness preflight --endpoint unix:///run/kms.sock
-  kmsharness preflight --command 'my-plugin --listen {endpoint} --keys {state}'`,
+  kmsharness preflight --plugin-command 'my-plugin --listen {endpoint} --keys {state}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if within <= 0 {
 				return usage("--within %v: expected a positive duration", within)
 			}
+			subject, under, err := pluginSubject(system, endpoint, "")
+			if err != nil {
+				return err
+			}
 			began := time.Now()
-			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, printer(cmd.ErrOrStderr()))
+			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, lines(cmd.ErrOrStderr()))
 			if err != nil {
 				return subjectError(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "preflight: %s: %s (%v)\n", pluginName(subject), text, time.Since(began).Round(time.Millisecond))
-			if !ok {
+			result := preflightResult{cmp.Or(under.Name, pluginName(subject)), ok, text, time.Since(began).Round(time.Millisecond).String()}
+			err = output.Print(cmd.OutOrStdout(), result, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "preflight: %s: %s (%s)\n", result.Plugin, result.Text, result.Took)
+				return err
+			})
+			if err == nil && !ok {
 				return failed()
 			}
-			return nil
+			return err
 		},
 	}
-	cmd.Flags().StringVar(&subject.Endpoint, "endpoint", "", endpointUsage)
-	cmd.Flags().StringVar(&subject.Command, "command", "", commandUsage)
-	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by --command comes before them")
+	system, output = undertest.AddFlags(cmd, "plugin"), printer.AddFlag(cmd)
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", endpointUsage)
+	cmd.Flags().DurationVar(&within, "within", plugin.PreflightTime, "bound of the checks; a start by the command comes before them")
 	return cmd
+}
+
+// preflightResult is what preflight prints.
+type preflightResult struct {
+	Plugin string `json:"plugin"`
+	Usable bool   `json:"usable"`
+	Text   string `json:"text"`
+	Took   string `json:"took"` // a duration
 }

@@ -52,7 +52,7 @@ func TestPartialRunIsNoConformance(t *testing.T) {
 	if err := os.WriteFile(file, cut, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, text, problem = told(t, "", "conform", "render", "--format", "markdown", out); code != ExitPassed || !strings.Contains(text, ": partial (plugin)") {
+	if code, text, problem = told(t, "", "conform", "render", "-o", "markdown", out); code != ExitPassed || !strings.Contains(text, ": partial (plugin)") {
 		t.Errorf("a report that was cut: exit %d, %q\n%s", code, problem, text)
 	}
 	if code, text, problem = told(t, "", "conform", "plugin", "--endpoint", at, "--profile", "core", "--out", out); code != ExitPassed {
@@ -81,7 +81,7 @@ func TestConformPluginChecksOutFirst(t *testing.T) {
 // TestPluginThatEndsAtItsStart is at fault: its exit code and its output are shown, and the command ends with 1.
 func TestPluginThatEndsAtItsStart(t *testing.T) {
 	for _, args := range [][]string{{"conform", "plugin", "--out", ""}, {"preflight"}} {
-		code, text, problem := told(t, "", append(args, "--command", "sh -c 'echo no token >&2; exit 3' {socket}")...)
+		code, text, problem := told(t, "", append(args, "--plugin-command", "sh -c 'echo no token >&2; exit 3' {socket}")...)
 		if code != ExitFailed || !strings.Contains(problem, "the process ended: exit code 3; its last output: no token") {
 			t.Errorf("%v: exit %d, %q\n%s", args, code, problem, text)
 		}

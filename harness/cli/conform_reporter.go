@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -13,7 +12,8 @@ import (
 	"github.com/kmsharness/kmsharness/conformance/health"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	template "github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -25,62 +25,48 @@ type healthFlags struct {
 	backend  string
 	contract string
 	procs    int
-	list     bool
 	sut      choose.Options
 }
 
 func newConformReporterCommand() *cobra.Command {
-	f := healthFlags{subject: health.Reporter}
-	cmd := f.command(`Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+	return newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
-without --strict.`, `  kmsharness conform reporter --command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'
-  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --command '…'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.ReporterCommand, "command", "", "reporter under test, as a command template: docs/reporter.md (default: this project's)")
-	flags.StringVar(&f.sut.ReporterIdentity, "identity", "", "credentials of the reporter: least, which may write its own entry and nothing else, or admin (default least)")
-	flags.BoolVar(&f.sut.ReporterMountSockets, "mount-sockets", false, "give each reporter its sockets as /var/run/kmsplugin/kms-N.sock in a mount namespace of its own (needs root)")
-	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form that the reporter writes: conditions, healthreports or both")
-	return cmd
+without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --system mine.yaml`)
 }
 
 func newConformAggregatorCommand() *cobra.Command {
-	f := healthFlags{subject: health.Aggregator}
-	cmd := f.command(`Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+	return newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
 House rules, such as the reasons of the rollups, fail nothing without --strict.`,
-		`  kmsharness conform aggregator --command 'my-aggregator --kubeconfig {kubeconfig} --interval {interval}'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.AggregatorCommand, "command", "", "aggregator under test, as a command template: docs/aggregator.md (default: this project's)")
-	flags.StringVar(&f.contract, "contract", scenario.ContractConditions, "wire form of the reports that it reads: conditions, healthreports or both")
-	return cmd
+		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig}'`)
 }
 
 func newConformOperatorCommand() *cobra.Command {
-	f := healthFlags{subject: health.Operator, contract: scenario.ContractConditions}
-	cmd := f.command(`Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
+	return newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
 Checks of what only this project's operator promises are not supported, each with its reason.`,
-		`  kmsharness conform operator --command 'my-operator --kubeconfig {kubeconfig}' --patience 4
+		`  kmsharness conform operator --operator-patience 4 --operator-command 'my-operator {kubeconfig}'
   kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
-	flags := cmd.Flags()
-	flags.StringVar(&f.sut.OperatorCommand, "command", "", "operator of kube-apiserver under test, as a command template with {kubeconfig}: docs/operator.md (default: this project's)")
-	flags.IntVar(&f.sut.OperatorPatience, "patience", 1, patienceUsage)
-	return cmd
 }
 
-func (f *healthFlags) command(long, example string) *cobra.Command {
+// newHealthCommand certifies the program of a role, which is also the name of the suite.
+func newHealthCommand(role, long, example string) *cobra.Command {
+	f := healthFlags{subject: role, contract: scenario.ContractConditions}
 	cmd := &cobra.Command{
-		Use:     f.subject,
-		Short:   "Certify " + map[string]string{health.Reporter: "a reporter", health.Aggregator: "an aggregator", health.Operator: "an operator"}[f.subject] + " by scenarios of the catalogue",
+		Use:     role,
+		Short:   "Certify " + map[bool]string{false: "an ", true: "a "}[role == health.Reporter] + role + " by scenarios of the catalogue",
 		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive or partial.",
 		Example: example,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
-	f.register(cmd.Flags(), f.subject)
+	f.register(cmd, role)
 	flags := cmd.Flags()
-	flags.StringVar(&f.backend, "backend", "auto", choose.Expected())
+	choice.Add(cmd, &f.backend, "backend", "", "auto", choose.Expected(), append(choose.Names(), "auto")...)
 	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
-	flags.BoolVar(&f.sut.Strict, "strict", false, "house rules, which no source demands, fail also programs that are not this project's")
-	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
+	flags.BoolVar(&f.sut.Strict, "strict", false, strictUsage)
+	if role != health.Operator {
+		choice.Add(cmd, &f.contract, "contract", "", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both", forms()...)
+	}
 	return cmd
 }
 
@@ -89,7 +75,7 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if f.list {
-		return f.listChecks(cmd)
+		return printChecks(cmd.OutOrStdout(), f.output, f.suite.Rules())
 	}
 	o, err := f.options(cmd)
 	if err != nil {
@@ -100,8 +86,8 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	defer unlock()
-	out := cmd.OutOrStdout()
-	if err := ensurePrograms(cmd, f.backend); err != nil {
+	out := progressOf(cmd, f.output)
+	if err := ensurePrograms(cmd.Context(), out, f.backend); err != nil {
 		return err
 	}
 	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
@@ -109,10 +95,12 @@ func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 	if err := cmp.Or(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
 		return err
 	}
-	err = f.conclude(cmd, c.Report, f.subjectName())
-	fmt.Fprintln(out)
-	if tableErr := health.Table(out, c.Report); tableErr != nil {
-		return tableErr
+	err = f.conclude(cmd, c.Report, f.product(), "kmsharness "+f.subject)
+	if !f.output.Structured() {
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := f.output.PrintTable(cmd.OutOrStdout(), nil, health.Table(c.Report)); err != nil {
+			return err
+		}
 	}
 	for _, reason := range c.Undecided {
 		fmt.Fprintln(out, "not judged:", reason)
@@ -139,6 +127,9 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	if f.procs < 1 || f.procs > 16 {
 		return o, usage("--procs %d: expected 1 to 16", f.procs)
 	}
+	if f.sut.System, err = f.system.System(); err != nil {
+		return o, err
+	}
 	all, err := scenarios.Load()
 	if err != nil {
 		return o, err
@@ -152,12 +143,17 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	f.sut.Idle = f.procs
 	b, err := choose.New(f.backend, f.sut)
 	if err != nil {
-		return o, err
+		return o, f.system.Explain(err)
 	}
-	return health.Options{
+	progress := progressOf(cmd, f.output)
+	o = health.Options{
 		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.out, Seed: int64(f.seed), Parallel: f.procs,
-		Selection: s, Progress: printer(cmd.OutOrStdout()),
-	}, nil
+		Selection: s, Flags: shellWords(cmd.Flags(), "backend", "contract", "focus", "junit", "out", "procs", "profile", "repeat", "seed", "skip"), Progress: lines(progress),
+	}
+	if verbose(cmd) {
+		o.Steps = func(scenario, step string) { fmt.Fprintf(progress, "%-42s %s\n", scenario, step) }
+	}
+	return o, nil
 }
 
 // rounds runs the suite as often as asked for. A check that fails once has failed.
@@ -182,21 +178,15 @@ func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.
 	return all, nil
 }
 
-// subjectName is what the report calls a subject that was given no name.
-func (f *healthFlags) subjectName() string {
-	words, err := template.Split(cmp.Or(f.sut.ReporterCommand, f.sut.AggregatorCommand, f.sut.OperatorCommand))
-	if err != nil || len(words) == 0 {
-		return "kmsharness " + f.subject
+// product is the subject as the report names it.
+func (f *healthFlags) product() undertest.Product {
+	p, command := f.sut.Reporter.Product, f.sut.Reporter.Command
+	switch f.subject {
+	case health.Aggregator:
+		p, command = f.sut.Aggregator.Product, f.sut.Aggregator.Command
+	case health.Operator:
+		p, command = f.sut.Operator.Product, f.sut.Operator.Command
 	}
-	return filepath.Base(words[0])
-}
-
-func (f *healthFlags) listChecks(cmd *cobra.Command) error {
-	t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "CHECK\tPROFILE\tRULE")
-	for _, c := range f.suite.Checks {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.ID, c.Profile, c.Rule)
-	}
-	fmt.Fprintf(t, "%d checks\n", len(f.suite.Checks))
-	return t.Flush()
+	p.Name = cmp.Or(p.Name, undertest.NameOf(command))
+	return p
 }

@@ -5,16 +5,19 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/diverge"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newDiffCommand() *cobra.Command {
 	hints := false
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show where two histories of a scenario part, or compare the verdicts of two runs",
@@ -32,11 +35,13 @@ Exit codes: 0 the same, 1 different, 2 what cannot be read.`,
   kmsharness diff /tmp/local /tmp/kind --hints`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			compare := func(w io.Writer, a, b string) (same bool, err error) { return compareRuns(w, a, b, hints) }
+			compare := func(w io.Writer, output *printer.Output, a, b string) (same bool, err error) {
+				return compareRuns(w, output, a, b, hints)
+			}
 			if isFile(args[0]) && isFile(args[1]) {
 				compare = compareHistories
 			}
-			same, err := compare(cmd.OutOrStdout(), args[0], args[1])
+			same, err := compare(cmd.OutOrStdout(), output, args[0], args[1])
 			switch {
 			case err != nil:
 				return fmt.Errorf("diff: %w", err)
@@ -46,6 +51,7 @@ Exit codes: 0 the same, 1 different, 2 what cannot be read.`,
 			return nil
 		},
 	}
+	output = printer.AddFlag(cmd)
 	cmd.Flags().BoolVar(&hints, "hints", false, "of two runs, also show invariants that one passed and the other had nothing to judge by")
 	return cmd
 }
@@ -55,7 +61,7 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir() || path == "-" // standard input
 }
 
-func compareHistories(w io.Writer, a, b string) (same bool, err error) {
+func compareHistories(w io.Writer, output *printer.Output, a, b string) (same bool, err error) {
 	var sides [2][]history.Event
 	for i, path := range []string{a, b} {
 		if sides[i], err = history.ReadFile(path); err != nil {
@@ -63,16 +69,20 @@ func compareHistories(w io.Writer, a, b string) (same bool, err error) {
 		}
 	}
 	result := diverge.Compare(sides[0], sides[1])
-	return result.Verdict != diverge.Different, result.Print(w, [2]string{a, b}, sides)
+	return result.Verdict != diverge.Different, output.Print(w, result, func(w io.Writer) error { return result.Print(w, [2]string{a, b}, sides) })
 }
 
-func compareRuns(w io.Writer, a, b string, hints bool) (same bool, err error) {
+func compareRuns(w io.Writer, output *printer.Output, a, b string, hints bool) (same bool, err error) {
 	var runs [2]map[string]report.Outcome
 	for i, out := range []string{a, b} {
 		if runs[i], err = report.Outcomes(out); err != nil {
 			return false, err
 		}
 	}
-	count, err := report.WriteDifferences(w, filepath.Clean(a), filepath.Clean(b), report.CountScenarios(runs[0], runs[1]), report.Compare(runs[0], runs[1], hints))
-	return count == 0, err
+	all := report.Compare(runs[0], runs[1], hints)
+	same = !slices.ContainsFunc(all, func(d report.Difference) bool { return !d.Hint })
+	return same, output.Print(w, all, func(w io.Writer) error {
+		_, err := report.WriteDifferences(w, filepath.Clean(a), filepath.Clean(b), report.CountScenarios(runs[0], runs[1]), all)
+		return err
+	})
 }

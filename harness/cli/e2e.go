@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -44,12 +46,13 @@ is judged once more at the end, alone.
 The suite (scenarios.test) and its runner (ginkgo) are looked for beside this program; make build puts them there.`,
 		Example: `  kmsharness e2e
   kmsharness e2e --labels 'area:plugin && !slow' --procs 1
-  kmsharness e2e --reporter-command 'my-reporter --kms-sockets {sockets} --node-name {node} --kubeconfig {kubeconfig} --interval {interval}'`,
+  kmsharness e2e --system my-reporter.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
 	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: on kind only-kind without slow, on local all but slow, on sim all)")
+	_ = cmd.RegisterFlagCompletionFunc("labels", completeLabels) // it exists
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")
 	cmd.Flags().IntVar(&f.procs, "procs", 0, "scenarios side by side, each on a control plane of its own (1 to 16); on kind, clusters (default: 2 on sim; 3 on local; on kind one for each two processors, 1 or 2)")
@@ -59,9 +62,6 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 func (f *e2eFlags) run(cmd *cobra.Command) error {
 	name, why, err := choose.Name(f.backend)
 	if err != nil {
-		return err
-	}
-	if err := f.checkArtifacts(); err != nil {
 		return err
 	}
 	all, err := scenarios.Load()
@@ -80,16 +80,17 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if f.time < 0 {
 		return usage("--time %v: expected a duration above 0, for example 20m", f.time)
 	}
-	if _, err := choose.New(name, f.sut); err != nil { // before every process of the suite finds the mistake
+	if _, err := f.choose(name); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
-	out := cmd.OutOrStdout()
+	out := progressOf(cmd, f.output)
 	fmt.Fprintf(out, "e2e: backend %s (%s), wire form of the reports: %s\n", name, why, f.contract)
 	var notice string
 	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
 		fmt.Fprintf(out, "e2e: %s\n", notice)
 	}
-	if err := checkLabels(f.labels, all); err != nil {
+	selected, err := checkLabels(f.labels, all)
+	if err != nil {
 		return err
 	}
 	if err := choose.SideBySide(name); err != nil && f.procs > 1 {
@@ -105,12 +106,12 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer unlock()
-	if err := ensurePrograms(cmd, name); err != nil {
+	if err := ensurePrograms(cmd.Context(), out, name); err != nil {
 		return err
 	}
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	began := time.Now()
-	s := suiteRun{runner: runner, suite: suite, backend: name, labels: f.labels, procs: f.procs, log: suiteLog, progress: progressLog}
+	s := suiteRun{runner: runner, suite: suite, backend: name, labels: f.labels, procs: f.procs, log: suiteLog, progress: progressLog, scenarios: selected}
 	if f.time > 0 {
 		s.notAfter = began.Add(f.time)
 	}
@@ -118,15 +119,16 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	names, err := toJudgeAgain(cmd.Context(), out, f.out, f.failFast, s.notAfter)
 	if err == nil && len(names) > 0 {
 		s.labels, s.procs, s.again, s.log, s.progress = labelsOf(names), 1, true, suiteAgainLog, progressAgainLog
+		s.scenarios = len(names)
 		suiteErr = cmp.Or(suiteErr, f.runSuite(cmd, s))
 	}
 	if suiteErr != nil {
 		fmt.Fprintf(out, "suite: %v\n", suiteErr)
 	}
-	if err := cmp.Or(err, sweepAfter(cmd.Context(), sweep, printer(out))); err != nil {
+	if err := cmp.Or(err, sweepAfter(cmd.Context(), sweep, lines(out))); err != nil {
 		return err
 	}
-	code, err := conclude(cmd.Context(), out, f.out, name, began)
+	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.output, f.out, name, began)
 	if err != nil {
 		return err
 	}
@@ -134,11 +136,11 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 }
 
 // ensurePrograms finds, downloads or builds them once, with progress, before several processes look for them at the same time.
-func ensurePrograms(cmd *cobra.Command, backend string) error {
+func ensurePrograms(ctx context.Context, w io.Writer, backend string) error {
 	if backend != local.Name {
 		return nil
 	}
-	if _, err := assets.Ensure(cmd.Context(), assets.Options{Progress: printer(cmd.OutOrStdout())}); err != nil {
+	if _, err := assets.Ensure(ctx, assets.Options{Progress: lines(w)}); err != nil {
 		return fmt.Errorf("control-plane binaries: %w", err)
 	}
 	return nil
@@ -154,9 +156,9 @@ func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) e
 	return nil
 }
 
-// conclude makes one set of results of what all processes left in dir, and writes every output from it. A page that cannot be written changes
-// no verdict. After an interrupt it is a failure only if something had failed before.
-func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.Time) (code int, err error) {
+// conclude makes one set of results of what all processes left in dir, writes every output from it, and prints it. A page that cannot be written
+// changes no verdict. After an interrupt it is a failure only if something had failed before.
+func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, backend string, began time.Time) (code int, err error) {
 	known, err := statementIDs()
 	if err != nil {
 		return ExitCouldNotRun, err
@@ -167,20 +169,36 @@ func conclude(ctx context.Context, w io.Writer, dir, backend string, began time.
 	if err := summary.SaveJUnit(dir); err != nil {
 		return ExitCouldNotRun, err
 	}
-	fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
-	err = summary.WriteText(w)
-	if ctx.Err() != nil {
-		fmt.Fprintln(w, "interrupted: what had not ended is not judged")
-	}
-	if pageErr != nil {
-		fmt.Fprintf(w, "report: could not be written: %v\n", pageErr)
-	} else {
+	return code, printSummary(w, output, dir, func(w io.Writer) error {
+		fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
+		if err := summary.WriteText(w); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			fmt.Fprintln(w, "interrupted: what had not ended is not judged")
+		}
+		if pageErr != nil {
+			fmt.Fprintf(w, "report: could not be written: %v\n", pageErr)
+			return nil
+		}
 		fmt.Fprintf(w, "report: %s\n", written.Page)
+		return nil
+	})
+}
+
+// printSummary prints the summary.json of a folder, or text.
+func printSummary(w io.Writer, output *printer.Output, dir string, text func(io.Writer) error) error {
+	if !output.Structured() {
+		return text(w)
 	}
-	return code, err
+	summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
+	if err != nil {
+		return fmt.Errorf("summary: %w", err)
+	}
+	return output.Print(w, json.RawMessage(summary), text)
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

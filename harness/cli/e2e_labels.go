@@ -8,34 +8,37 @@ import (
 	"unicode/utf8"
 
 	"github.com/onsi/ginkgo/v2/types"
+	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/suggest"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-// checkLabels refuses a label filter that cannot be read, names a label that no scenario has, or selects nothing.
-func checkLabels(filter string, all []*scenario.Scenario) error {
+// checkLabels counts the scenarios that a label filter selects. It refuses one that cannot be read, names a label that no scenario has, or selects
+// nothing.
+func checkLabels(filter string, all []*scenario.Scenario) (selected int, err error) {
 	selects, err := types.ParseLabelFilter(filter)
 	if err != nil {
-		return filterSyntax(filter, err)
+		return 0, filterSyntax(filter, err)
 	}
 	var known []string
-	found := false
 	for _, s := range all {
 		labels := scenarios.Labels(s)
 		known = append(known, labels...)
-		found = found || selects(labels)
+		if selects(labels) {
+			selected++
+		}
 	}
 	for _, label := range labelsIn(filter) {
 		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, label) }) {
-			return usage("--labels %q: no scenario has the label %q%s", filter, label, suggest.DidYouMean(label, known))
+			return 0, usage("--labels %q: no scenario has the label %q%s", filter, label, suggest.DidYouMean(label, known))
 		}
 	}
-	if !found {
-		return usage("--labels %q: expected a filter that selects a scenario", filter)
+	if selected == 0 {
+		return 0, usage("--labels %q: expected a filter that selects a scenario", filter)
 	}
-	return nil
+	return selected, nil
 }
 
 // filterSyntax puts Ginkgo's message, which marks the place by a colour, on one line.
@@ -65,4 +68,20 @@ func labelsIn(filter string) (labels []string) {
 		}
 	}
 	return labels
+}
+
+// completeLabels completes the last label of a filter.
+func completeLabels(_ *cobra.Command, _ []string, typed string) (filters []cobra.Completion, _ cobra.ShellCompDirective) {
+	all, err := scenarios.Load()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	before := typed[:strings.LastIndexAny(typed, " !(&|,")+1]
+	for _, s := range all {
+		for _, label := range scenarios.Labels(s) {
+			filters = append(filters, before+label)
+		}
+	}
+	slices.Sort(filters)
+	return slices.Compact(filters), cobra.ShellCompDirectiveNoFileComp
 }

@@ -24,7 +24,7 @@ func TestCheckLabels(t *testing.T) {
 		"/^nothing/":                       "expected a filter that selects a scenario",
 		"area: containsAny {plugn, plugi}": "expected a filter that selects a scenario",
 	} {
-		err := checkLabels(filter, all)
+		_, err := checkLabels(filter, all)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%q: %v, want %q", filter, err, want)
 		}

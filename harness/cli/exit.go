@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // Exit codes of every command.
@@ -41,12 +39,4 @@ func exitCode(err error) int {
 // usage is a mistake on the command line, told in one line.
 func usage(format string, args ...any) error {
 	return &exitError{code: ExitCouldNotRun, text: fmt.Sprintf(format, args...)}
-}
-
-// oneOf is a mistake unless the value of a flag is one of some.
-func oneOf(flag, value string, of ...string) error {
-	if slices.Contains(of, value) {
-		return nil
-	}
-	return usage("--%s %q: expected one of %s", flag, value, strings.Join(of, ", "))
 }

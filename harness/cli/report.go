@@ -7,10 +7,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newReportCommand() *cobra.Command {
 	var out string
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "report DIR...",
 		Short: "Write the HTML page and the summaries of runs again, from their histories",
@@ -32,19 +34,26 @@ Exit codes: 0 everything passed, 1 something failed, 2 it cannot be said.`,
 			if err != nil {
 				return err
 			}
-			return writeReport(cmd.OutOrStdout(), render.Options{Dirs: args, Out: out, JUnit: true, Statements: known})
+			return writeReport(cmd.OutOrStdout(), output, render.Options{Dirs: args, Out: out, JUnit: true, Statements: known})
 		},
 	}
+	output = printer.AddFlag(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "folder for the files (default: DIR, if it is one)")
 	return cmd
 }
 
-func writeReport(w io.Writer, o render.Options) error {
+func writeReport(w io.Writer, output *printer.Output, o render.Options) error {
 	written, err := render.Write(o)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	fmt.Fprintf(w, "report: %s\n%s\n%s\n", written.Summary.Counts(), written.Page, written.Markdown)
+	err = printSummary(w, output, o.Out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "report: %s\n%s\n%s\n", written.Summary.Counts(), written.Page, written.Markdown)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	if code := written.Summary.ExitCode(); code != ExitPassed {
 		return &exitError{code: code}
 	}

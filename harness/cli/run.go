@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // closeTimeout bounds stopping the environments at the end, also after Ctrl-C.
@@ -42,8 +43,9 @@ the logs of every process, and of a scenario that did not pass artifacts/; OUT/i
   kmsharness run my-failure.yaml --repeat 10 --out /tmp/flake
   kmsharness run my-failure.yaml --until-failure --keep
   kmsharness run scenarios/catalogue --backend sim --fail-fast`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeScenarios,
+		RunE:              func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "leave the environment of a scenario that did not pass running, and say how to look inside")
@@ -60,9 +62,11 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if f.untilFailure && f.repeat > 1 {
 		return usage("--until-failure and --repeat %d: expected one of them", f.repeat)
 	}
-	if err := f.checkArtifacts(); err != nil {
+	name, _, err := choose.Name(f.backend)
+	if err != nil {
 		return err
 	}
+	f.backend = name
 	scenarios, err := load(paths)
 	if err == nil {
 		scenarios, err = f.inForms(scenarios)
@@ -70,12 +74,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	name, _, err := choose.Name(f.backend)
-	if err != nil {
-		return err
-	}
-	f.backend = name
-	b, err := choose.New(name, f.sut) // starts nothing, and finds mistakes in the flags
+	b, err := f.choose(name) // starts nothing, and finds mistakes in the flags
 	if err != nil {
 		return err
 	}
@@ -86,19 +85,19 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	defer unlock()
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	defer func() {
-		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, printer(cmd.OutOrStdout())))
+		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, lines(progressOf(cmd, f.output))))
 	}()
-	began := time.Now()
+	began, progress := time.Now(), progressOf(cmd, f.output)
 	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: f.seed}}); err != nil {
 		return err
 	}
-	f.all(cmd.Context(), cmd.OutOrStdout(), b, scenarios)
-	if err := f.again(cmd.Context(), cmd.OutOrStdout(), b, scenarios); err != nil {
+	f.all(cmd.Context(), progress, b, scenarios)
+	if err := f.again(cmd.Context(), progress, b, scenarios); err != nil {
 		return err
 	}
-	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.out, b.Name(), began)
+	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.output, f.out, b.Name(), began)
 	if err == nil {
-		err = inspect(cmd.Context(), cmd.OutOrStdout(), b, f.out)
+		err = inspect(cmd.Context(), progress, b, f.out)
 	}
 	if err == nil && code != ExitPassed {
 		err = &exitError{code: code}
@@ -123,9 +122,12 @@ func (f *runFlags) all(ctx context.Context, w io.Writer, b backend.Backend, scen
 
 // round says whether to go on. A round in which nothing could run would be the same for ever.
 func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, scenarios []*scenario.Scenario) (more bool) {
-	for _, s := range scenarios {
+	for n, s := range scenarios {
 		if ctx.Err() != nil {
 			return false
+		}
+		if len(scenarios) > 1 && printer.IsTerminal(w) {
+			fmt.Fprintf(w, "== %d of %d\n", n+1, len(scenarios))
 		}
 		r := f.one(ctx, w, b, s, engine.Execute)
 		if r.Unsuitable { // as it would be of every other
@@ -176,7 +178,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: printer(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.OperatorUnderTest(), KeepGoing: f.keepGoing,
+			Reproduce: f.reproduce(s), Progress: lines(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
@@ -187,11 +189,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 // reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(s *scenario.Scenario) string {
 	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
-	parts = append(parts, c.sut.Flags()...)
-	if c.keepGoing {
-		parts = append(parts, "--keep-going")
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(append(parts, c.judgedAlike()...), " ")
 }
 
 func closeBackend(ctx context.Context, b backend.Backend) error {

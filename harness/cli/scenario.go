@@ -22,7 +22,7 @@ func newScenarioCommand() *cobra.Command {
 		Short: "Write, check, explain and list scenarios",
 	}
 	cmd.AddCommand(newScenarioNewCommand(), newScenarioLintCommand(), newScenarioListCommand(), newScenarioExplainCommand(),
-		newScenarioWatchCommand(), newScenarioFieldsCommand(), newScenarioSchemaCommand())
+		newScenarioWatchCommand(), newScenarioFieldsCommand())
 	return cmd
 }
 

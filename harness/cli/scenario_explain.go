@@ -19,10 +19,11 @@ import (
 func newScenarioExplainCommand() *cobra.Command {
 	var production bool
 	cmd := &cobra.Command{
-		Use:     "explain FILE|NAME",
-		Short:   "Say what a scenario is going to do: its timeline in words and as a chart",
-		Example: "  kmsharness scenario explain my-failure.yaml\n  kmsharness scenario explain plugin-hangs",
-		Args:    cobra.ExactArgs(1),
+		Use:               "explain FILE|NAME",
+		Short:             "Say what a scenario is going to do: its timeline in words and as a chart",
+		Example:           "  kmsharness scenario explain my-failure.yaml\n  kmsharness scenario explain plugin-hangs",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := findScenario(args[0])
 			if err != nil {

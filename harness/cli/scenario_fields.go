@@ -1,100 +1,43 @@
 package cli
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newScenarioFieldsCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "fields [WORD]",
-		Short:   "List the fields of scenario files: verbs, arguments, values",
-		Long:    "List every field of a scenario file, or those whose path contains WORD: * if it is required, the meaning, and the values or the type.",
-		Example: "  kmsharness scenario fields\n  kmsharness scenario fields refuse\n  kmsharness scenario fields topology",
+	var output *printer.Output
+	cmd := &cobra.Command{
+		Use:   "fields [WORD]",
+		Short: "List the fields of scenario files, or print their JSON schema",
+		Long: `List every field of a scenario file, or those whose path contains WORD: * if it is required, the meaning, and the values or the type.
+With -o json it is the JSON schema. Editors with a YAML language server complete and check a file whose first line is:
+
+  # yaml-language-server: $schema=FILE`,
+		Example: "  kmsharness scenario fields\n  kmsharness scenario fields refuse -o wide\n  kmsharness scenario fields -o json > scenario.schema.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var text bytes.Buffer
-			if err := printSchema(&text); err != nil {
+			schema, err := scenario.Schema(fault.Names())
+			if err != nil {
 				return err
 			}
-			var root field
-			if err := json.Unmarshal(text.Bytes(), &root); err != nil {
-				return fmt.Errorf("fields of scenarios: %w", err)
-			}
 			word := strings.Join(args, "")
-			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
-			found := false
-			root.walk("", func(path string, f field, required bool) {
-				if strings.Contains(path, word) {
-					found = true
-					fmt.Fprintf(t, "%s%s\t%s\n", path, map[bool]string{true: " *"}[required], strings.TrimSpace(f.Description+" ("+f.values()+")"))
-				}
-			})
-			if !found {
+			rows, err := explain.Fields(schema, word)
+			if err != nil {
+				return err
+			}
+			if len(rows) == 0 {
 				return usage("no field has %q in its path", word)
 			}
-			return t.Flush()
+			return output.PrintTable(cmd.OutOrStdout(), schema, printer.Table{Columns: []string{"FIELD", "MEANING"}, Rows: rows})
 		},
 	}
-}
-
-// field is what of a JSON schema is listed.
-type field struct {
-	Type        any // a string or a list of them
-	Description string
-	Ref         string `json:"$ref"`
-	Enum        []any
-	Required    []string
-	Properties  map[string]field
-	Items       *field
-	AnyOf       []field
-	Definitions map[string]field
-}
-
-// walk visits the fields below path, in the order of their names. Those of all verbs are below steps; what several verbs have is visited once.
-func (f field) walk(path string, visit func(path string, f field, required bool)) {
-	for _, name := range slices.Sorted(maps.Keys(f.Properties)) {
-		below := f.Properties[name]
-		at := strings.TrimPrefix(path+"."+name, ".")
-		visit(at, below, slices.Contains(f.Required, name))
-		below.walk(at, visit)
-		if below.Items != nil {
-			below.Items.walk(at+"[]", visit)
-		}
-	}
-	seen := map[string]bool{}
-	for _, verb := range f.Definitions["step"].AnyOf {
-		verb.walk("steps[]", func(path string, f field, required bool) {
-			if !seen[path] {
-				visit(path, f, required && strings.Count(path, ".") > 1)
-			}
-			seen[path] = true
-		})
-	}
-}
-
-// values are the words that a field accepts, or its type.
-func (f field) values() string {
-	var words []string
-	for _, value := range f.Enum {
-		if word := fmt.Sprint(value); !slices.Contains(words, word) {
-			words = append(words, word)
-		}
-	}
-	var types string
-	switch t := f.Type.(type) {
-	case string:
-		types = t
-	case []any:
-		types = strings.Trim(strings.ReplaceAll(fmt.Sprint(t), " ", " or "), "[]")
-	}
-	return cmp.Or(strings.Join(words, ", "), types, strings.TrimPrefix(f.Ref, "#/definitions/"), "one of several types")
+	output = printer.AddFlag(cmd, printer.Wide)
+	return cmd
 }

@@ -14,8 +14,9 @@ func newScenarioLintCommand() *cobra.Command {
 		Short: "Look for mistakes in scenario files, without running them",
 		Long: `Every mistake of every file is told in one line: file:line:column: what, expected, did you mean. Exit code 0: there are none;
 2: there are some.`,
-		Example: "  kmsharness scenario lint my-failure.yaml\n  kmsharness scenario lint scenarios/catalogue",
-		Args:    cobra.MinimumNArgs(1),
+		Example:           "  kmsharness scenario lint my-failure.yaml\n  kmsharness scenario lint scenarios/catalogue",
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := load(args)
 			if err != nil {

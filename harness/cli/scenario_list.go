@@ -7,49 +7,48 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 func newScenarioListCommand() *cobra.Command {
-	var area, output string
+	var area string
+	var output *printer.Output
 	var byStatement bool
 	cmd := &cobra.Command{
-		Use:     "list [FILE|DIR|NAME...]",
-		Short:   "List scenarios: area, topology, faults, backends",
-		Long:    "List the catalogue of this program, or the scenarios of files.",
-		Example: "  kmsharness scenario list\n  kmsharness scenario list --area network -o wide\n  kmsharness scenario list --statements",
+		Use:               "list [FILE|DIR|NAME...]",
+		Short:             "List scenarios: area, topology, faults, backends",
+		ValidArgsFunction: completeScenarios,
+		Long:              "List the catalogue of this program, or the scenarios of files.",
+		Example:           "  kmsharness scenario list\n  kmsharness scenario list --area network -o wide\n  kmsharness scenario list --statements",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := listed(args, area)
 			if err != nil {
 				return err
-			}
-			if output != "" && output != "wide" {
-				return usage("--output %q: expected wide", output)
 			}
 			if byStatement {
 				statements, err := scenarios.Statements()
 				if err != nil {
 					return err
 				}
-				return coverage.Statements(cmd.OutOrStdout(), statements, all)
+				covered := coverage.Statements(statements, all)
+				return output.PrintTable(cmd.OutOrStdout(), covered, coverage.StatementTable(covered))
 			}
 			entries, err := coverage.Entries(all)
 			if err != nil {
 				return err
 			}
-			return coverage.Table(cmd.OutOrStdout(), entries, output == "wide")
+			return output.PrintTable(cmd.OutOrStdout(), entries, coverage.Table(entries))
 		},
 	}
-	cmd.Flags().StringVar(&area, "area", "", "only those of this area")
-	cmd.Flags().StringVarP(&output, "output", "o", "", "wide: also the title of each scenario, and the statements that it covers")
+	choice.Add(cmd, &area, "area", "", "", "only those of this area", scenario.Areas()...)
+	output = printer.AddFlag(cmd, printer.Wide)
 	cmd.Flags().BoolVar(&byStatement, "statements", false, "list the statements of the sources, and the scenarios that cover each")
 	return cmd
 }
 
 func listed(paths []string, area string) (all []*scenario.Scenario, err error) {
-	if err := oneOf("area", area, scenario.Areas()...); area != "" && err != nil {
-		return nil, err
-	}
 	if len(paths) > 0 {
 		all, err = load(paths)
 	} else {

@@ -14,8 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -28,7 +31,7 @@ func newScenarioNewCommand() *cobra.Command {
 		Short: "Begin a scenario with the steps of the closest one of the catalogue",
 		Long: `Write NAME.yaml into this folder, and the schema for editors beside it: your words at the top, and the steps of the scenario of the catalogue that has most in common
 with them, to be changed. What the flags leave out is asked. An existing file is never overwritten.`,
-		Example: `  kmsharness scenario new hsm-busy --area plugin --title "A plugin that says it is busy is unhealthy until it is not."
+		Example: `  kmsharness scenario new hsm-busy --area plugin --title "A busy plugin is unhealthy."
   kmsharness scenario new lb-slow --from load-balancer-slow`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +43,7 @@ with them, to be changed. What the flags leave out is asked. An existing file is
 		},
 	}
 	cmd.Flags().StringVar(&d.title, "title", "", "one sentence that says what must hold")
-	cmd.Flags().StringVar(&d.area, "area", "", strings.Join(scenario.Areas(), ", "))
+	choice.Add(cmd, &d.area, "area", "", "", strings.Join(scenario.Areas(), ", "), scenario.Areas()...)
 	cmd.Flags().StringVar(&d.from, "from", "", "scenario of the catalogue to begin with (default: the closest)")
 	return cmd
 }
@@ -57,7 +60,10 @@ func (d *draft) ask(in *bufio.Reader, out io.Writer) (err error) {
 			return fmt.Errorf("area: %w (or use --area)", err)
 		}
 	}
-	return oneOf("area", d.area, scenario.Areas()...)
+	if !slices.Contains(scenario.Areas(), d.area) {
+		return usage("area %q: expected %s", d.area, choice.Or(scenario.Areas()))
+	}
+	return nil
 }
 
 func answer(in *bufio.Reader, out io.Writer, question string) (string, error) {
@@ -121,7 +127,11 @@ func (d *draft) text(from string) []byte {
 // writeSchema puts the schema beside the file, for editors: that of this program, whatever was there.
 func writeSchema() error {
 	var text bytes.Buffer
-	if err := printSchema(&text); err != nil {
+	schema, err := scenario.Schema(fault.Names())
+	if err == nil {
+		err = printer.WriteJSON(&text, schema)
+	}
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(scenario.SchemaFile, text.Bytes(), 0o644)

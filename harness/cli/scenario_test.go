@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/spf13/cobra"
 	"time"
 )
 
@@ -70,7 +72,10 @@ func TestScenariosByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c := (&common{backend: "sim", seed: 1}); !strings.HasPrefix(c.reproduce(all[0]), "kmsharness run plugin-hangs --backend sim") {
+	var c common
+	c.register(&cobra.Command{})
+	c.backend = "sim"
+	if !strings.HasPrefix(c.reproduce(all[0]), "kmsharness run plugin-hangs --backend sim") {
 		t.Errorf("%s", c.reproduce(all[0]))
 	}
 }
@@ -177,7 +182,7 @@ func (s *signalled) until(ctx context.Context, t *testing.T, want string) {
 
 // The schema and the faults are those of the code.
 func TestReferences(t *testing.T) {
-	if code, out, problem := told(t, "", "scenario", "schema"); code != ExitPassed || !strings.Contains(out, `"socket-stale"`) {
+	if code, out, problem := told(t, "", "scenario", "fields", "-o", "json"); code != ExitPassed || !strings.Contains(out, `"socket-stale"`) {
 		t.Errorf("exit %d: %s", code, problem)
 	}
 	if code, out, problem := told(t, "", "faults"); code != ExitPassed || !strings.Contains(out, "hang") {
@@ -197,7 +202,7 @@ func TestTables(t *testing.T) {
 			t.Errorf("%v: exit %d, %s%s, expected %q", args, code, out, problem, want)
 		}
 	}
-	for want, args := range map[string][]string{`no field has "nonsense"`: {"fields", "nonsense"}, `--output "json": expected wide`: {"list", "-o", "json"}} {
+	for want, args := range map[string][]string{`no field has "nonsense"`: {"fields", "nonsense"}, `"xml" for "-o, --output" flag: expected json, yaml or wide`: {"list", "-o", "xml"}} {
 		if code, _, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
 			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
 		}

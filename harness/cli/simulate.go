@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -28,6 +26,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 type simulateFlags struct {
@@ -37,10 +37,11 @@ type simulateFlags struct {
 	seed                   int64
 	jobs                   int
 	hours                  float64
-	keep, noShrink, asJSON bool
+	keep, noShrink         bool
 	operator               bool
 	publish                string
 	interval               time.Duration
+	output                 *printer.Output
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -67,14 +68,14 @@ not run.`,
 	cmd.Flags().Float64Var(&f.hours, "hours", 0, "virtual hours of each seed, of which the last minutes are without faults; 0 is a few episodes")
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
-	cmd.Flags().StringVar(&f.contract, "contract", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own")
-	cmd.Flags().StringVar(&f.ssa, "ssa", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)")
+	choice.Add(cmd, &f.contract, "contract", "", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own", forms()...)
+	choice.Add(cmd, &f.ssa, "ssa", "", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)", string(store.Real), string(store.Model))
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
-	cmd.Flags().StringVar(&f.publish, "publish", scenario.PublishApply, "way of reports to the API server: ssa or stream")
+	choice.Add(cmd, &f.publish, "publish", "", scenario.PublishApply, "route of reports: ssa or stream", scenario.PublishApply, scenario.PublishStream)
 	cmd.Flags().BoolVar(&f.operator, "operator", false, "an operator switches the encryption in every seed, whatever goes wrong meanwhile; a few episodes each")
-	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print summary.json and nothing else")
+	f.output = printer.AddFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("seed", "seeds")
 	cmd.MarkFlagsMutuallyExclusive("seed", "shard")
 	cmd.MarkFlagsMutuallyExclusive("operator", "hours")
@@ -105,21 +106,9 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer unlock()
-	words := cmd.OutOrStdout()
-	if f.asJSON {
-		words = io.Discard
-	}
-	all, err := f.simulate(cmd, words, s)
-	if all == nil {
+	all, err := f.simulate(cmd, s)
+	if err := errors.Join(err, all.Save(f.out), f.output.Print(cmd.OutOrStdout(), all, all.Write)); err != nil { // of an interrupted one, what was done
 		return err
-	}
-	if err := errors.Join(err, all.Save(f.out)); err != nil { // of an interrupted one, what was done
-		return err
-	}
-	if f.asJSON {
-		if err := printJSON(cmd.OutOrStdout(), all); err != nil {
-			return err
-		}
 	}
 	if len(all.Failed) > 0 {
 		return failed()
@@ -127,24 +116,24 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// simulate runs the seeds, shrinks what failed and prints what came of it. What was done before an interrupt is printed, too.
-func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) (*swarm.Summary, error) {
-	ctx := cmd.Context()
+// simulate runs the seeds and shrinks what failed. After an interrupt it returns what was done.
+func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summary, error) {
+	ctx, w := cmd.Context(), progressOf(cmd, f.output)
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
-	line := newProgress(w, isTerminal(w), time.Now)
+	line := printer.NewProgress(w)
 	o := f.options(s)
 	o.Done = func(one swarm.Seed) {
 		all.Add(one)
-		line.seed(all, s.part, time.Since(began))
+		showSeeds(line, all, s.part, time.Since(began))
 		last = one
 	}
 	if o.Jobs > 1 { // a process has one bubble at a time
 		o.Worker = workerOf(cmd)
 	}
 	err := swarm.Run(ctx, o)
-	line.done()
+	line.Done()
 	all.WallSeconds = time.Since(began).Seconds()
 	if err == nil && f.seed >= 0 {
 		err = printSeed(w, last)
@@ -153,10 +142,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, w io.Writer, s simulation) 
 		shrinker := f.shrinker(line)
 		shrinker.Backends = append(shrinker.Backends, s.backend)
 		err = shrinker.Failed(ctx, all, s.plan)
-		line.done()
-	}
-	if written := all.Write(w); written != nil {
-		return nil, written
+		line.Done()
 	}
 	if err != nil {
 		return all, fmt.Errorf("simulate: %w", err)
@@ -189,8 +175,8 @@ func printSeed(w io.Writer, one swarm.Seed) error {
 }
 
 // shrinker tries on the backend that kmsharness run has, with the same merging of applies.
-func (f *simulateFlags) shrinker(line *progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: line.shrinking}
+func (f *simulateFlags) shrinker(line *printer.Progress) swarm.Shrinker {
+	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: showShrinking(line)}
 }
 
 // simulator is the backend. Zero timing is that of local.
@@ -221,21 +207,17 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.seed >= 0 {
 		f.seeds = strconv.FormatInt(f.seed, 10)
 	}
-	if s.wanted, err = seedRange(f.seeds); err != nil {
-		return s, err
+	if s.wanted, err = swarm.ParseRange(f.seeds); err != nil {
+		return s, usage("--seeds %v", err)
 	}
-	if s.part, err = shardOf(s.wanted, f.shard); err != nil {
-		return s, err
+	if s.part, err = s.wanted.ParseShard(f.shard); err != nil {
+		return s, usage("--shard %v", err)
 	}
 	if f.jobs < 1 {
 		return s, usage("--jobs %d: expected at least 1", f.jobs)
 	}
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
 		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
-	}
-	if err := cmp.Or(oneOf("ssa", f.ssa, string(store.Real), string(store.Model)), oneOf("contract", f.contract, append(scenario.Contracts(), scenario.BothContracts)...),
-		oneOf("publish", f.publish, scenario.PublishApply, scenario.PublishStream)); err != nil {
-		return s, err
 	}
 	timing, err := f.timing()
 	if err != nil {
@@ -252,41 +234,3 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 
 // mostHours is a month of virtual time.
 const mostHours = 31 * 24
-
-// seedRange reads A-B, or one seed.
-func seedRange(text string) (swarm.Range, error) {
-	first, last, isRange := strings.Cut(text, "-")
-	if !isRange {
-		last = first
-	}
-	from, errFrom := strconv.ParseInt(first, 10, 63)
-	to, errTo := strconv.ParseInt(last, 10, 63)
-	if errFrom != nil || errTo != nil || from < 0 || to < from {
-		return swarm.Range{}, usage("--seeds %q: expected a seed, or A-B with A not above B", text)
-	}
-	return swarm.Range{From: from, To: to}, nil
-}
-
-// shardOf is the part of the seeds that I/N names; all without one.
-func shardOf(all swarm.Range, text string) (swarm.Range, error) {
-	if text == "" {
-		return all, nil
-	}
-	index, parts, _ := strings.Cut(text, "/")
-	i, errI := strconv.ParseInt(index, 10, 32)
-	n, errN := strconv.ParseInt(parts, 10, 32)
-	if errI != nil || errN != nil || i < 0 || i >= n {
-		return swarm.Range{}, usage("--shard %q: expected I/N with I from 0 to N-1", text)
-	}
-	part, ok := all.Shard(i, n)
-	if !ok {
-		return swarm.Range{}, usage("--shard %s: there are %d parts and fewer seeds (%v), expected no more parts than seeds", text, n, all)
-	}
-	return part, nil
-}
-
-// isTerminal reports whether somebody watches.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}

@@ -4,10 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newMergeCommand() *cobra.Command {
 	var out string
+	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "merge DIR|FILE...",
 		Short: "Add up the summaries of shards",
@@ -17,13 +19,14 @@ not, 2 could not merge, or seeds are missing.`,
 		Example: `  kmsharness simulate merge shard-*
   kmsharness simulate merge shard-*.json --out merged`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return merge(cmd, args, out) },
+		RunE: func(cmd *cobra.Command, args []string) error { return merge(cmd, args, out, output) },
 	}
+	output = printer.AddFlag(cmd)
 	cmd.Flags().StringVar(&out, "out", "", "folder for the summary of all; none: it is only printed")
 	return cmd
 }
 
-func merge(cmd *cobra.Command, paths []string, out string) error {
+func merge(cmd *cobra.Command, paths []string, out string, output *printer.Output) error {
 	var shards []*swarm.Summary
 	for _, path := range paths {
 		s, err := swarm.Load(path)
@@ -46,7 +49,7 @@ func merge(cmd *cobra.Command, paths []string, out string) error {
 			return err
 		}
 	}
-	if err := all.Write(cmd.OutOrStdout()); err != nil {
+	if err := output.Print(cmd.OutOrStdout(), all, all.Write); err != nil {
 		return err
 	}
 	switch {

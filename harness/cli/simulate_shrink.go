@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/swarm"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 func newShrinkCommand() *cobra.Command {
@@ -21,8 +21,9 @@ func newShrinkCommand() *cobra.Command {
 		Short: "Make a scenario that fails in a simulation as short as it can be",
 		Long: `Simulate the scenario again and again, each time without some of its steps, with shorter waits or fewer nodes, and write the shortest
 one that still violates the same invariant: OUT/NAME-min.yaml.`,
-		Example: `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
-		Args:    cobra.ExactArgs(1),
+		Example:           `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := findScenario(args[0])
 			if err != nil {
@@ -33,10 +34,10 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 				return err
 			}
 			defer unlock()
-			line := newProgress(cmd.OutOrStdout(), isTerminal(cmd.OutOrStdout()), time.Now)
-			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: line.shrinking}
+			line := printer.NewProgress(cmd.OutOrStdout())
+			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: showShrinking(line)}
 			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
-			line.done()
+			line.Done()
 			switch {
 			case err != nil:
 				return err

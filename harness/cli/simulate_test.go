@@ -7,9 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
 func invoke(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -31,7 +28,7 @@ func TestSimulateShardsAndMerge(t *testing.T) {
 		t.Fatalf("%d\n%s%s", code, whole, errs)
 	}
 	for _, i := range []string{"0", "1"} {
-		code, out, errs := invoke(t, "simulate", "--seeds", "1-4", "--out", at(i), "--shard", i+"/2", "--jobs", "1", "--json")
+		code, out, errs := invoke(t, "simulate", "--seeds", "1-4", "--out", at(i), "--shard", i+"/2", "--jobs", "1", "-o", "json")
 		if code != ExitPassed || errs != "" {
 			t.Fatalf("%d\n%s%s", code, out, errs)
 		}
@@ -64,25 +61,6 @@ func TestSimulateMistakes(t *testing.T) {
 		code, _, errs := invoke(t, append([]string{"simulate", "--out", out}, args...)...)
 		if _, err := os.Stat(out); code != ExitCouldNotRun || strings.Count(errs, "\n") != 1 || err == nil {
 			t.Errorf("%v: %d %q, output folder %v; expected one line, and 2, before the folder is touched", args, code, errs, err)
-		}
-	}
-}
-
-// A terminal has one line that changes, a log a line now and then.
-func TestProgress(t *testing.T) {
-	now := time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC)
-	for _, terminal := range []bool{true, false} {
-		var b bytes.Buffer
-		p := newProgress(&b, terminal, func() time.Time { return now })
-		s := swarm.NewSummary(swarm.Range{From: 1, To: 9}, nil)
-		for range 100 {
-			now = now.Add(time.Second)
-			p.seed(s, s.Wanted, time.Second)
-		}
-		p.done()
-		lines, rewrites := strings.Count(b.String(), "\n"), strings.Count(b.String(), "\r")
-		if terminal && (lines != 0 || rewrites < 100) || !terminal && (lines != 10 || rewrites != 0) {
-			t.Errorf("terminal %v: %d lines, %d times from its beginning", terminal, lines, rewrites)
 		}
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -16,6 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // Files of a suite's run beside the scenarios' folders.
@@ -41,6 +45,7 @@ type suiteRun struct {
 	log, progress   string // names of files
 	again           bool   // it judges again what is inconclusive
 	notAfter        time.Time
+	scenarios       int // how many it runs
 }
 
 // runSuite runs the specs in processes of Ginkgo's, and shows their progress.
@@ -55,12 +60,26 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	}
 	progress := filepath.Join(out, s.progress)
 	args = append(args, s.suite, "--", "--kmsharness.backend", s.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
-	args = append(args, given(cmd.Flags(), "--kmsharness.", "backend", "out", "labels", "procs", "fail-fast", "time")...)
+	args = append(args, given(f.passed, "--kmsharness.")...)
+	if flags := f.judgedAlike(); len(flags) > 0 {
+		args = append(args, "--kmsharness.flags", strings.Join(flags, " "))
+	}
+	if f.sut.System != (undertest.System{}) {
+		file, err := f.writeSystem(out)
+		if err != nil {
+			return err
+		}
+		defer os.Remove(file) // OUT may be published, and a command may have a credential
+		args = append(args, "--kmsharness.system", file)
+	}
 	if !s.notAfter.IsZero() {
 		args = append(args, "--kmsharness.not-after", s.notAfter.Format(time.RFC3339))
 	}
 	if s.again {
 		args = append(args, "--kmsharness.again")
+	}
+	if verbose(cmd) {
+		args = append(args, "--kmsharness.verbose")
 	}
 	run := exec.CommandContext(cmd.Context(), s.runner, args...)
 	log, err := os.Create(filepath.Join(out, s.log))
@@ -74,21 +93,38 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	run.Cancel = func() error { return unix.Kill(-run.Process.Pid, unix.SIGINT) }
 	run.WaitDelay = interruptGrace
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	defer showProgress(cmd, progress)()
+	defer showProgress(progressOf(cmd, f.output), progress, s.scenarios)()
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, s.log))
 	}
 	return nil
 }
 
-// showProgress prints the lines of a file until stop.
-func showProgress(cmd *cobra.Command, path string) (stop func()) {
+// writeSystem writes the description of the system under test for the processes of the suite.
+func (f *e2eFlags) writeSystem(out string) (file string, err error) {
+	text, err := f.sut.Encode()
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(out, "system.yaml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		return "", fmt.Errorf("description of the system under test: %w", err)
+	}
+	return file, nil
+}
+
+// showProgress prints the lines of a file until stop. On a terminal it counts the scenarios that have ended.
+func showProgress(w io.Writer, path string, scenarios int) (stop func()) {
+	count := func(line string) string { return line }
+	if printer.IsTerminal(w) {
+		count = counting(scenarios)
+	}
 	ctx, cancel := context.WithCancel(context.Background()) // the end of a run that is interrupted is shown, too
 	var showing sync.WaitGroup
 	showing.Go(func() {
 		ticker := time.NewTicker(progressEvery)
 		defer ticker.Stop()
-		copyLines(ctx, cmd.OutOrStdout(), path, ticker.C)
+		copyLines(ctx, w, path, count, ticker.C)
 	})
 	return func() {
 		cancel()
@@ -96,10 +132,26 @@ func showProgress(cmd *cobra.Command, path string) (stop func()) {
 	}
 }
 
+// ended is a line of progress by which a scenario ends.
+var ended = regexp.MustCompile(`^\S+ +(?:passed|[A-Z ]+) in [0-9.]+s$|^\S+ +not (?:begun|supported)$`)
+
+// counting puts before a line how many of some scenarios have ended.
+func counting(of int) func(line string) string {
+	n := 0
+	return func(line string) string {
+		text := ""
+		if ended.MatchString(line) {
+			n++
+			text = fmt.Sprintf("%d of %d", n, of)
+		}
+		return fmt.Sprintf("%*s  %s", len(fmt.Sprintf("%d of %d", of, of)), text, line)
+	}
+}
+
 // copyLines copies the lines of a file to w at every tick, and once more when ctx ends. What cannot be read is not shown.
-func copyLines(ctx context.Context, w io.Writer, path string, ticks <-chan time.Time) {
+func copyLines(ctx context.Context, w io.Writer, path string, count func(line string) string, ticks <-chan time.Time) {
 	f := tail.NewFollower(path, func(line []byte) error {
-		_, err := fmt.Fprintf(w, "%s\n", line)
+		_, err := fmt.Fprintln(w, count(string(line)))
 		return err
 	})
 	defer f.Close()

@@ -20,7 +20,7 @@ func TestCopyLines(t *testing.T) {
 	ticks, out := make(chan time.Time), &bytes.Buffer{}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); copyLines(ctx, out, path, ticks) }()
+	go func() { defer close(done); copyLines(ctx, out, path, func(line string) string { return line }, ticks) }()
 	ticks <- time.Time{} // there is no file
 	write("one\nha")
 	ticks <- time.Time{}

@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/trace"
 	"github.com/kmsharness/kmsharness/harness/trace/otlp"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // traceFlags are what trace may be asked for; one of them, or a uid.
@@ -19,7 +20,7 @@ type traceFlags struct {
 	object       string
 	slowest      int
 	uncorrelated bool
-	json         bool
+	output       *printer.Output
 	otlp         string
 }
 
@@ -39,7 +40,7 @@ Exit codes: 0 shown, 2 not found or not readable.`,
   kmsharness trace _artifacts/uid-followed 5e3aa1c2
   kmsharness trace _artifacts/uid-followed --object secrets/default/data-1
   kmsharness trace _artifacts/uid-followed --slowest 10
-  kmsharness trace _artifacts/uid-followed --uncorrelated --json
+  kmsharness trace _artifacts/uid-followed --uncorrelated -o json
   kmsharness trace _artifacts/uid-followed --otlp-json /tmp/traces.json`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -48,7 +49,8 @@ Exit codes: 0 shown, 2 not found or not readable.`,
 	flags.StringVar(&f.object, "object", "", "tell of one object, RESOURCE/NAMESPACE/NAME: how it was stored, its requests, its operations")
 	flags.IntVar(&f.slowest, "slowest", 0, "list so many operations, those that took longest first")
 	flags.BoolVar(&f.uncorrelated, "uncorrelated", false, "list what could not be joined, by reason, and requests that were no envelope operation")
-	flags.BoolVar(&f.json, "json", false, "print JSON")
+	f.output = printer.AddFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("object", "slowest", "uncorrelated")
 	flags.StringVar(&f.otlp, "otlp-json", "", "also write all operations as OpenTelemetry traces (OTLP/JSON) to this file")
 	return cmd
 }
@@ -77,18 +79,13 @@ func (f *traceFlags) run(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check refuses more than one selection.
+// check refuses what cannot be selected.
 func (f *traceFlags) check(cmd *cobra.Command, uid string) error {
-	chosen := 0
-	for _, is := range []bool{uid != "", f.object != "", cmd.Flags().Changed("slowest"), f.uncorrelated} {
-		if is {
-			chosen++
-		}
-	}
-	switch {
-	case chosen > 1:
+	slowest := cmd.Flags().Changed("slowest")
+	if uid != "" && (f.object != "" || slowest || f.uncorrelated) {
 		return usage("trace: choose one of UID, --object, --slowest and --uncorrelated")
-	case cmd.Flags().Changed("slowest") && f.slowest < 1:
+	}
+	if slowest && f.slowest < 1 {
 		return usage("trace: --slowest %d: expected 1 or more", f.slowest)
 	}
 	return nil
@@ -161,20 +158,20 @@ func (f *traceFlags) show(w io.Writer, t *trace.Trace, uid string) error {
 		if err != nil {
 			return err
 		}
-		return f.print(w, ops, func() error { return trace.PrintChains(w, ops) })
+		return f.output.Print(w, ops, func(w io.Writer) error { return trace.PrintChains(w, ops) })
 	case f.object != "":
 		story, err := t.Object(f.object)
 		if err != nil {
 			return err
 		}
-		return f.print(w, story, func() error { return story.Print(w) })
+		return f.output.Print(w, story, func(w io.Writer) error { return story.Print(w) })
 	case f.slowest > 0:
 		ops := t.Slowest(f.slowest)
-		return f.print(w, ops, func() error { return trace.PrintTable(w, ops, 0) })
+		return f.output.Print(w, ops, func(w io.Writer) error { return trace.PrintTable(w, ops, 0) })
 	case f.uncorrelated:
-		return f.print(w, uncorrelated{t.Uncorrelated(), t.Cached()}, func() error { return t.PrintUncorrelated(w) })
+		return f.output.Print(w, uncorrelated{t.Uncorrelated(), t.Cached()}, func(w io.Writer) error { return t.PrintUncorrelated(w) })
 	}
-	return f.print(w, t, func() error {
+	return f.output.Print(w, t, func(w io.Writer) error {
 		if err := t.PrintSummary(w); err != nil {
 			return err
 		}
@@ -186,11 +183,4 @@ func (f *traceFlags) show(w io.Writer, t *trace.Trace, uid string) error {
 type uncorrelated struct {
 	Operations []trace.Operation `json:"operations"`
 	Cached     []trace.Request   `json:"requestsWithoutAnOperation"`
-}
-
-func (f *traceFlags) print(w io.Writer, x any, text func() error) error {
-	if !f.json {
-		return text()
-	}
-	return printJSON(w, x)
 }

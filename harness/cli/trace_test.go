@@ -17,7 +17,7 @@ func TestTrace(t *testing.T) {
 		t.Fatalf("%d\n%s%s", code, out, errs)
 	}
 	run := filepath.Join(dir, "uid-followed")
-	code, all, errs := invoke(t, "trace", run, "--json", "--otlp-json", filepath.Join(dir, "traces.json"))
+	code, all, errs := invoke(t, "trace", run, "-o", "json", "--otlp-json", filepath.Join(dir, "traces.json"))
 	var tr trace.Trace
 	if err := json.Unmarshal([]byte(all), &tr); code != ExitPassed || err != nil || len(tr.Operations) < 3 || len(tr.Uncorrelated()) > 0 {
 		t.Fatalf("%d %v\n%s%s", code, err, all, errs)

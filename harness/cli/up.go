@@ -1,19 +1,20 @@
 package cli
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 type upFlags struct {
@@ -21,7 +22,9 @@ type upFlags struct {
 	keyIDs        []string
 	profile       string
 	foreground    bool
-	plugin        live.RealPlugin
+	output        *printer.Output
+	system        *undertest.Flags
+	sut           undertest.System
 }
 
 func newUpCommand() *cobra.Command {
@@ -38,51 +41,55 @@ in memory too: this is for an afternoon, not for a week.`,
   kmsharness up --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd.Context(), cmd.OutOrStdout(), given(cmd.Flags(), "--"))
+			return f.run(cmd, given(cmd.Flags(), "--", "output"))
 		},
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
-	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
-	pluginFlags(cmd.Flags(), &f.plugin)
+	choice.Add(cmd, &f.profile, "profile", "", "", "provider that the plugins stand for: "+choice.Or(profile.Names()), profile.Names()...)
+	f.system, f.output = undertest.AddFlags(cmd), printer.AddFlag(cmd)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
 }
 
 // run also takes the flags, for the process in the background.
-func (f *upFlags) run(ctx context.Context, w io.Writer, flags []string) error {
+func (f *upFlags) run(cmd *cobra.Command, flags []string) error {
+	ctx, progress := cmd.Context(), progressOf(cmd, f.output)
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if _, err := choose.New(local.Name, choose.Options{Options: local.Options{System: f.sut}}); err != nil {
+		return f.system.Explain(err)
 	}
 	place, err := upPlaceOfUser()
 	if err != nil {
 		return err
 	}
 	if f.foreground {
-		return f.serve(ctx, w, place)
+		return f.serve(ctx, cmd.OutOrStdout(), place)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program, to start it in the background: %w", err)
 	}
-	state, err := detach(ctx, w, place, self, append([]string{"up", "--foreground"}, flags...))
+	state, err := detach(ctx, progress, place, self, append([]string{"up", "--foreground"}, flags...))
 	if err != nil {
 		return err
 	}
-	return state.print(w)
+	return f.output.Print(cmd.OutOrStdout(), state, state.print)
 }
 
-func (f *upFlags) validate() error {
+func (f *upFlags) validate() (err error) {
+	if f.sut, err = f.system.System(); err != nil {
+		return err
+	}
 	if n := f.controlPlanes; n < 1 || n > scenario.MaxControlPlanes {
 		return usage("--control-planes %d: expected 1 to %d", n, scenario.MaxControlPlanes)
 	}
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
 		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
 	}
-	if err := oneOf("profile", f.profile, profile.Names()...); f.profile != "" && err != nil {
-		return err
-	}
-	if f.profile != "" && !f.plugin.IsZero() {
+	if f.profile != "" && !f.sut.Plugin.IsZero() {
 		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
 	}
 	for i, id := range f.keyIDs {

@@ -30,7 +30,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 		return err
 	}
 	defer func() { err = cmp.Or(err, place.forget(), held.Close()) }()
-	b, err := local.New(local.Options{SystemUnderTest: live.SystemUnderTest{Plugin: f.plugin}})
+	b, err := local.New(local.Options{System: f.sut})
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
 	log := history.NewLog(file)
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: printer(w)})
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: lines(w)})
 	if ctx.Err() != nil {
 		return usage("interrupted while booting")
 	}
@@ -49,7 +49,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 		return err
 	}
 	heading := env.RunMetadata()
-	heading.Scenario, heading.Plugin = f.scenario().Name, f.plugin.Implementation()
+	heading.Scenario, heading.Plugin = f.scenario().Name, f.sut.Plugin.Implementation()
 	log.Record(time.Now(), upSource, &heading)
 	if err := f.ready(w, place, env, file.Name()); err != nil {
 		return errors.Join(err, endUp(ctx, env, log))

@@ -8,10 +8,15 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Entry is a scenario, and the backends that can run it.
+// Entry is a scenario as tables have it.
 type Entry struct {
-	Scenario *scenario.Scenario
-	Backends []string
+	Name     string   `json:"name"`
+	Area     string   `json:"area"`
+	Title    string   `json:"title"`
+	Topology string   `json:"topology"` // in short
+	Faults   []string `json:"faults"`   // kinds
+	Backends []string `json:"backends"` // that can run it
+	Covers   []string `json:"covers"`   // ids of statements
 }
 
 // Entries of scenarios, in their order. Nothing is started.
@@ -26,7 +31,7 @@ func Entries(all []*scenario.Scenario) ([]Entry, error) {
 	}
 	entries := make([]Entry, len(all))
 	for i, s := range all {
-		entries[i].Scenario = s
+		entries[i] = Entry{Name: s.Name, Area: s.Area, Title: s.Title, Topology: topology(s.Topology), Faults: faults(s), Covers: s.Covers}
 		for _, b := range backends {
 			if len(b.Unsupported(s)) == 0 {
 				entries[i].Backends = append(entries[i].Backends, b.Name())
@@ -36,9 +41,9 @@ func Entries(all []*scenario.Scenario) ([]Entry, error) {
 	return entries, nil
 }
 
-// Faults are the kinds of faults that a scenario injects and the other harm that it does, in the order of their names.
-func (e Entry) Faults() (kinds []string) {
-	for _, a := range e.Scenario.Actions() {
+// faults are the kinds of faults that a scenario injects and the other harm that it does, in the order of their names.
+func faults(s *scenario.Scenario) (kinds []string) {
+	for _, a := range s.Actions() {
 		if kind := scenario.Harm(a); kind != "" {
 			kinds = append(kinds, kind)
 		}

@@ -3,53 +3,55 @@ package coverage
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-// Table prints one line per scenario; a wide one also has the statements that the scenario covers, and its title.
-func Table(w io.Writer, entries []Entry, wide bool) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprint(t, "SCENARIO\tAREA\tTOPOLOGY\tFAULTS\tBACKENDS")
-	if wide {
-		fmt.Fprint(t, "\tCOVERS\tTITLE")
-	}
-	fmt.Fprintln(t)
+// Table has a row for each scenario.
+func Table(entries []Entry) printer.Table {
+	t := printer.Table{Columns: []string{"SCENARIO", "AREA", "BACKENDS", "FAULTS", "TOPOLOGY", "COVERS", "TITLE"}, Narrow: 4}
 	for _, e := range entries {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s", e.Scenario.Name, e.Scenario.Area, e.Topology(), orDash(e.Faults()), orDash(e.Backends))
-		if wide {
-			fmt.Fprintf(t, "\t%s\t%s", orDash(e.Scenario.Covers), e.Scenario.Title)
-		}
-		fmt.Fprintln(t)
+		t.Rows = append(t.Rows, []string{e.Name, e.Area, orDash(e.Backends), orDash(e.Faults), e.Topology, orDash(e.Covers), e.Title})
 	}
-	return t.Flush()
+	return t
 }
 
-// Statements prints each statement with the scenarios that cover it.
-func Statements(w io.Writer, statements []Statement, all []*scenario.Scenario) error {
-	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "ID\tSTATEMENT\tSCENARIOS")
-	for _, s := range statements {
-		var names []string
+// Covered is a statement with the scenarios that cover it.
+type Covered struct {
+	Statement
+	Scenarios []string `json:"scenarios"`
+}
+
+// Statements are all statements with the scenarios that cover each.
+func Statements(statements []Statement, all []*scenario.Scenario) []Covered {
+	covered := make([]Covered, len(statements))
+	for i, s := range statements {
+		covered[i].Statement = s
 		for _, x := range all {
 			if slices.Contains(x.Covers, s.ID) {
-				names = append(names, x.Name)
+				covered[i].Scenarios = append(covered[i].Scenarios, x.Name)
 			}
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", s.ID, s.Text, orDash(names))
 	}
-	return t.Flush()
+	return covered
+}
+
+// StatementTable has a row for each statement.
+func StatementTable(all []Covered) printer.Table {
+	t := printer.Table{Columns: []string{"ID", "STATEMENT", "SCENARIOS"}, Narrow: 2}
+	for _, s := range all {
+		t.Rows = append(t.Rows, []string{s.ID, s.Text, orDash(s.Scenarios)})
+	}
+	return t
 }
 
 func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }
 
-// Topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
-func (e Entry) Topology() string {
-	t := e.Scenario.Topology
+// topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
+func topology(t scenario.Topology) string {
 	out := fmt.Sprintf("%d nodes", t.ControlPlanes)
 	if t.ControlPlanes == 1 {
 		out = "1 node"

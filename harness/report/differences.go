@@ -24,17 +24,18 @@ const (
 
 // Difference is one thing that two runs of the same scenario do not agree on.
 type Difference struct {
-	Scenario string
-	What     string // "result", or the ID of an invariant
-	A, B     string
+	Scenario string `json:"scenario"`
+	What     string `json:"what"` // "result", or the ID of an invariant
+	A        string `json:"a"`
+	B        string `json:"b"`
 	// Hint: one run held, and the other had nothing to judge by. That is not a contradiction.
-	Hint bool
+	Hint bool `json:"hint,omitempty"`
 }
 
 // Compare lists what two runs do not agree on, by scenario, the result first. Hints are left out unless asked for, but for a scenario
 // that one of the backends does not support: nothing was judged there that could differ, and still everybody should see it.
 func Compare(a, b map[string]Outcome, hints bool) []Difference {
-	var all []Difference
+	all := []Difference{}
 	for _, name := range unionOfKeys(a, b) {
 		x, y := a[name], b[name]
 		if x.label() != y.label() {

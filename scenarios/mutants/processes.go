@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // The flags that the programs share with those that they mutate.
@@ -93,33 +93,27 @@ func (m Mutant) Options(dir string) local.Options {
 	command := filepath.Join(dir, m.Program) + " " + m.Args
 	switch m.Family {
 	case Reporter:
-		return local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: command}, ReporterMountSockets: m.MountSockets}
+		return local.Options{System: undertest.System{Reporter: undertest.Reporter{Command: command, MountSockets: m.MountSockets}}}
 	case Aggregator:
-		return local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: command}}
+		return local.Options{System: undertest.System{Aggregator: undertest.Aggregator{Command: command}}}
 	case Cluster:
 		return local.Options{Manifest: m.Manifest}
 	default:
-		return local.Options{PluginArgs: m.Args}
+		return local.Options{System: undertest.System{FakePlugin: undertest.FakePlugin{Args: m.Args}}}
 	}
 }
 
 // Command is what a person types to run a mutant by hand, in the root of the repository.
 func (m Mutant) Command(dir string) string {
-	if m.Backend() != "local" || m.Family == Cluster {
+	o := m.Options(dir)
+	flag, value := "--reporter-command", o.Reporter.Command
+	if m.Family == Aggregator {
+		flag, value = "--aggregator-command", o.Aggregator.Command
+	}
+	if m.Backend() != "local" || value == "" || m.MountSockets { // flags cannot describe it
 		return "go run ./scenarios/mutants/cmd/mutants --verbose --name " + m.Name
 	}
-	o := m.Options(dir)
-	flag, value := "--plugin-args", o.PluginArgs
-	switch m.Family {
-	case Reporter:
-		flag, value = "--reporter-command", o.ReporterCommand
-	case Aggregator:
-		flag, value = "--aggregator-command", o.AggregatorCommand
-	}
 	words := []string{"kmsharness run", "scenarios/catalogue/" + m.Scenario + ".yaml", flag, "'" + value + "'"}
-	if m.MountSockets {
-		words = append(words, "--reporter-mount-sockets")
-	}
 	if m.Contract != "" {
 		words = append(words, "--contract "+m.Contract)
 	}

@@ -5,9 +5,9 @@ package choose
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -16,6 +16,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 // Backend is one whose control plane, if it is real, can be looked into afterwards.
@@ -104,35 +106,12 @@ func Expected() string {
 // Options of whatever backend it is. Local has what all have in common, too.
 type Options struct {
 	local.Options
-	// ReporterImage and ReporterArgs, OperatorImage and OperatorArgs are kind's.
-	ReporterImage, ReporterArgs string
-	OperatorImage, OperatorArgs string
 	// ReporterForm is the wire form of a reporter under test whose template has no {contract}: InForm sets it.
 	ReporterForm string
 	// Streaming: the run is about reporters that stream.
 	Streaming bool
-	// OperatorPatience is by how much times of real time within which a scenario with an operator expects something are multiplied; 0 and 1 leave them.
-	OperatorPatience int
 	// Strict makes house rules fail also programs that are not this project's.
 	Strict bool
-}
-
-// Flags are the command-line flags of kmsharness run and e2e that ask for the same again, quoted for a shell.
-func (o Options) Flags() []string {
-	flags := o.Options.Flags()
-	for _, f := range [][2]string{{"--reporter-image", o.ReporterImage}, {"--reporter-args", o.ReporterArgs},
-		{"--operator-image", o.OperatorImage}, {"--operator-args", o.OperatorArgs}} {
-		if f[1] != "" {
-			flags = append(flags, f[0], local.Quote(f[1]))
-		}
-	}
-	if o.OperatorPatience > 1 {
-		flags = append(flags, "--operator-patience", strconv.Itoa(o.OperatorPatience))
-	}
-	if o.Strict {
-		flags = append(flags, "--strict")
-	}
-	return flags
 }
 
 // New makes a backend by the name that Name gave. It starts nothing, and finds mistakes in the options.
@@ -141,23 +120,13 @@ func New(name string, o Options) (Backend, error) {
 	if !ok {
 		return nil, fmt.Errorf("backend %q: expected %s", name, strings.Join(Names(), ", "))
 	}
-	if name != kind.Name && (o.ReporterImage != "" || o.ReporterArgs != "") {
-		return nil, fmt.Errorf("--reporter-image and --reporter-args: expected with --backend kind only; here it is --reporter-command")
+	for _, of := range [][2]string{{"reporter", o.Reporter.Image}, {"operator", o.Operator.Image}, {"plugin", o.Plugin.Image}} {
+		if of[1] != "" && name != kind.Name {
+			return nil, undertest.Wrong(of[0]+".image", "expected with --backend %s only; here it is %s.command", kind.Name, of[0])
+		}
 	}
-	if name != kind.Name && (o.OperatorImage != "" || o.OperatorArgs != "") {
-		return nil, fmt.Errorf("--operator-image and --operator-args: expected with --backend kind only; with local it is --operator-command")
-	}
-	if name != kind.Name && o.Plugin.Image != "" {
-		return nil, fmt.Errorf("--plugin-image: expected with --backend kind only")
-	}
-	if name != local.Name && name != kind.Name && o.OperatorCommand != "" {
-		return nil, fmt.Errorf("--operator-command: expected with --backend local or kind only")
-	}
-	if o.WholeOperator() && o.OperatorImage != "" {
-		return nil, fmt.Errorf("--operator-door %s: expected with --operator-command only: the pod of --operator-image is for one of controllers", o.OperatorDoor)
-	}
-	if name == kind.Name && o.WholeOperator() && !strings.Contains(o.OperatorCommand, "{podImage}") {
-		return nil, fmt.Errorf("--operator-door %s: expected {podImage} in --operator-command, as the image of the pods that the operator creates: on kind kubelets run them", o.OperatorDoor)
+	if name == kind.Name && o.Operator.Full() && !undertest.Has(o.Operator.Command, "podImage") {
+		return nil, undertest.Wrong("operator.scope", "%s: expected {podImage} in operator.command, as the image of the pods that the operator creates: on kind kubelets run them", o.Operator.Scope)
 	}
 	return e.make(o)
 }
@@ -165,25 +134,37 @@ func New(name string, o Options) (Backend, error) {
 func (o Options) local() (Backend, error) { return local.New(o.Options) }
 
 func (o Options) kind() (Backend, error) {
-	if o.ReporterMountSockets {
-		return nil, fmt.Errorf("--reporter-mount-sockets: on kind every reporter has its sockets in /var/run/kmsplugin")
+	if o.Reporter.MountSockets {
+		return nil, undertest.Wrong("reporter.mountSockets", "on kind every reporter has its sockets in /var/run/kmsplugin")
 	}
-	return kind.New(kind.Options{
-		SystemUnderTest: o.SystemUnderTest,
-		PluginArgs:      o.PluginArgs, ReporterImage: o.ReporterImage, ReporterArgs: o.ReporterArgs, OperatorImage: o.OperatorImage, OperatorArgs: o.OperatorArgs,
-	})
+	return kind.New(kind.Options{System: o.System})
 }
 
 func (o Options) watchKind(ctx context.Context) func(context.Context, func(string)) error {
 	return kind.Watch(ctx)
 }
 
+// virtual runs the programs that are compiled into the harness: a system under test may give them other arguments.
 func (o Options) virtual() (Backend, error) {
-	if o.SystemUnderTest == (live.SystemUnderTest{}) && o.PluginArgs == "" && !o.ReporterMountSockets {
-		return virtual.New(virtual.Options{}), nil
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("--backend %s: --reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args "+
-		"and --reporter-mount-sockets are for --backend local", virtual.Name+" runs programs that are compiled into it")
+	programs := slices.Sorted(maps.Keys(virtual.Programs()))
+	for _, of := range [][2]string{{"reporter", o.Reporter.Command}, {"aggregator", o.Aggregator.Command}, {"operator", o.Operator.Command}, {"plugin", o.Plugin.Command}} {
+		program := undertest.ProgramOf(of[1])
+		if program != "" && (of[0] == "plugin" || !slices.Contains(programs, program)) {
+			return nil, undertest.Wrong(of[0]+".command", "program %q: %s runs programs that are compiled into it: expected --backend local, or arguments for %s",
+				program, virtual.Name, strings.Join(programs, ", "))
+		}
+	}
+	if o.Reporter.MountSockets || o.Operator.Full() {
+		return nil, fmt.Errorf("reporter.mountSockets and operator.scope %s: expected with --backend local only", undertest.ScopeFull)
+	}
+	args, err := command.Split(o.FakePlugin.Args)
+	if err != nil {
+		return nil, err // validated above
+	}
+	return virtual.New(virtual.Options{System: o.System, PluginArgs: args}), nil
 }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run

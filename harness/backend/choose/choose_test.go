@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 func TestName(t *testing.T) {
@@ -23,16 +22,19 @@ func TestName(t *testing.T) {
 
 func TestNewFindsMistakes(t *testing.T) {
 	for want, o := range map[string]Options{
-		"in /var/run/kmsplugin": {Options: local.Options{ReporterMountSockets: true}},
-		"expected both":         {ReporterArgs: "--x"},
-		"aggregator command":    {Options: local.Options{SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "a {b}"}}},
+		"in /var/run/kmsplugin": under(undertest.System{Reporter: undertest.Reporter{MountSockets: true}}),
+		"reporter.image only":   under(undertest.System{Reporter: undertest.Reporter{Args: "--x"}}),
+		"aggregator.command: ":  under(undertest.System{Aggregator: undertest.Aggregator{Command: "a {b}"}}),
 	} {
 		if _, err := New("kind", o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, err := New("sim", Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}}}); err == nil || !strings.Contains(err.Error(), "compiled into it") {
-		t.Errorf("sim with a reporter command: %v", err)
+	for command, want := range map[string]string{"/bin/kms-health-reporter": "compiled into it", "kms-health-reporter --kms-sockets={sockets}": ""} {
+		_, err := New("sim", under(undertest.System{Reporter: undertest.Reporter{Command: command}}))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("sim with %s: %v", command, err)
+		}
 	}
 	for _, name := range []string{"local", "kind", "sim"} {
 		b, err := New(name, Options{})

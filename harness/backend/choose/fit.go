@@ -15,11 +15,6 @@ type Fit struct {
 	Unsupported, Notes []string
 }
 
-// Others reports whether a program under test is not this project's. Then house rules fail nothing, unless Strict.
-func (o Options) Others() bool {
-	return o.ReporterCommand != "" || o.AggregatorCommand != "" || o.ReporterImage != "" || !o.OperatorUnderTest().IsZero()
-}
-
 // SourceOnly reports whether the system under test is judged by sources alone, and not by the decisions of this project.
 func (o Options) SourceOnly() bool { return o.Others() && !o.Strict }
 
@@ -66,30 +61,30 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if template := o.reporterTemplate(); streams && template != "" && !strings.Contains(template, aggregatorsPlaceholder) {
 		f.Unsupported = append(f.Unsupported, "connectivity stream: the reporter under test is given no "+aggregatorsPlaceholder)
 	}
-	if streams && o.AggregatorCommand != "" && !strings.Contains(o.AggregatorCommand, streamPlaceholder) {
+	if streams && o.Aggregator.Command != "" && !strings.Contains(o.Aggregator.Command, streamPlaceholder) {
 		f.Unsupported = append(f.Unsupported, "connectivity stream: the aggregator under test is given no "+streamPlaceholder)
 	}
-	if o.AggregatorCommand != "" {
-		f.unsupportedUnion(o.AggregatorCommand)
+	if o.Aggregator.Command != "" {
+		f.unsupportedUnion(o.Aggregator.Command)
 	}
-	if o.AggregatorCommand != "" && !o.Strict {
+	if o.Aggregator.Command != "" && !o.Strict {
 		var changed []string
 		if f.Scenario, changed = statusesOnly(f.Scenario); len(changed) > 0 {
 			f.Notes = append(f.Notes, "the reasons in "+strings.Join(changed, ", ")+" are this project's own: of another aggregator the status that goes with each is expected, with --strict the reason")
 		}
 	}
-	if !o.OperatorUnderTest().IsZero() {
+	if !o.Operator.IsZero() {
 		f.ofOperator()
-		if o.WholeOperator() {
-			f.ofWholeOperator()
+		if o.Operator.Full() {
+			f.ofFullOperator()
 		}
 	}
-	f.patient(o.OperatorPatience, backend)
+	f.patient(o.Operator.Patience, backend)
 	if !o.Plugin.IsZero() {
 		f.ofPlugin(o.Plugin)
 	}
-	if o.ReporterIdentity == history.IdentityAdmin && takesRights(s) {
-		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with --reporter-identity admin they are administrators")
+	if o.Reporter.Identity == history.IdentityAdmin && takesRights(s) {
+		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with reporter.identity admin they are administrators")
 	}
 	return f
 }
@@ -97,10 +92,10 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 // reporterTemplate is the command template of a reporter that is not this project's, or the arguments of its image; empty if they are those of this
 // project's.
 func (o Options) reporterTemplate() string {
-	if o.ReporterImage != "" {
-		return o.ReporterArgs
+	if o.Reporter.Image != "" {
+		return o.Reporter.Args
 	}
-	return o.ReporterCommand
+	return o.Reporter.Command
 }
 
 // withoutMetrics leaves out what is expected of metrics.
@@ -119,7 +114,7 @@ func (f *Fit) withoutMetrics() {
 // unsupportedUnion names what a scenario asks of an aggregator's union and its command template has no place for.
 func (f *Fit) unsupportedUnion(template string) {
 	if !f.Scenario.ClusterOperator.Union().Inertia.IsZero() && !strings.Contains(template, "{degradedInertia}") {
-		f.Unsupported = append(f.Unsupported, "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}")
+		f.Unsupported = append(f.Unsupported, "clusterOperator.degradedInertia: aggregator.command has no {degradedInertia}")
 	}
 }
 

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
-func under(s live.SystemUnderTest) Options {
-	return Options{Options: local.Options{SystemUnderTest: s}}
+func under(s undertest.System) Options {
+	return Options{Options: local.Options{System: s}}
 }
 
 // TestFit: what a system under test does not have is named, and the rest of a scenario is judged.
@@ -22,9 +22,9 @@ func TestFit(t *testing.T) {
 	typed := &scenario.Scenario{Contract: scenario.ContractHealthReports, Steps: []scenario.Step{step("kmsActive"), step(`metrics.size() == 0`)}}
 	conditions := &scenario.Scenario{Contract: scenario.ContractConditions, Steps: []scenario.Step{step(`metrics.size() == 0`)}}
 	refuse := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Refuse{Role: history.RoleReporter, Mode: history.RefuseForbidden}}}}
-	oneForm := under(live.SystemUnderTest{ReporterCommand: "r --node {node} --metrics {metricsAddress}"})
-	bare := under(live.SystemUnderTest{ReporterCommand: "r --contract {contract}"})
-	admin := under(live.SystemUnderTest{ReporterIdentity: history.IdentityAdmin})
+	oneForm := under(undertest.System{Reporter: undertest.Reporter{Command: "r --node {node} --metrics {metricsAddress}"}})
+	bare := under(undertest.System{Reporter: undertest.Reporter{Command: "r --contract {contract}"}})
+	admin := under(undertest.System{Reporter: undertest.Reporter{Identity: history.IdentityAdmin}})
 	for name, c := range map[string]struct {
 		o            Options
 		form         string
@@ -65,10 +65,10 @@ func TestLacksUnion(t *testing.T) {
 	}{
 		{"", asking(inertia), ""},
 		{"mine", asking(scenario.ClusterOperator{}), ""},
-		{"mine", asking(inertia), "clusterOperator.degradedInertia: --aggregator-command has no {degradedInertia}"},
+		{"mine", asking(inertia), "clusterOperator.degradedInertia: aggregator.command has no {degradedInertia}"},
 		{"mine --inertia {degradedInertia}", asking(inertia), ""},
 	} {
-		if got := strings.Join(under(live.SystemUnderTest{AggregatorCommand: c.command}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
+		if got := strings.Join(under(undertest.System{Aggregator: undertest.Aggregator{Command: c.command}}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %+v: %q, want %q", c.command, c.s.ClusterOperator, got, c.want)
 		}
 	}
@@ -88,7 +88,7 @@ func TestLacksConnectivity(t *testing.T) {
 		{"mine {metricsAddress} --way {connectivity}", failingOver, ""},
 		{"mine {metricsAddress}", failingOver, "connectivity altsvc: the reporter under test is given no {connectivity}"},
 	} {
-		if got := strings.Join(under(live.SystemUnderTest{ReporterCommand: c.command}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
+		if got := strings.Join(under(undertest.System{Reporter: undertest.Reporter{Command: c.command}}).Fit(c.s, "local").Unsupported, "; "); got != c.want {
 			t.Errorf("%q with %s: %q, want %q", c.command, c.s.Topology.Connectivity, got, c.want)
 		}
 	}
@@ -96,10 +96,10 @@ func TestLacksConnectivity(t *testing.T) {
 
 // TestSourceOnly: house rules bind this project's programs, and those of others if somebody says so.
 func TestSourceOnly(t *testing.T) {
-	other := under(live.SystemUnderTest{AggregatorCommand: "a"})
+	other := under(undertest.System{Aggregator: undertest.Aggregator{Command: "a"}})
 	strict := other
 	strict.Strict = true
-	if (Options{}).SourceOnly() || !other.SourceOnly() || strict.SourceOnly() || !(Options{ReporterImage: "i"}).SourceOnly() {
+	if (Options{}).SourceOnly() || !other.SourceOnly() || strict.SourceOnly() || !under(undertest.System{Reporter: undertest.Reporter{Image: "i"}}).SourceOnly() {
 		t.Error("who is judged by sources alone")
 	}
 }

@@ -8,17 +8,8 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
-
-// OperatorUnderTest names the operator under test, by its image or by its program; zero: it is this project's.
-func (o Options) OperatorUnderTest() history.Implementation {
-	if o.OperatorImage != "" {
-		return history.Implementation{Name: o.OperatorImage}
-	}
-	return o.Operator()
-}
 
 // ofOperator names what an operator under test cannot be given or asked for: OpenShift's API has no place for it, or it is of this project's operator
 // alone.
@@ -68,32 +59,32 @@ func (f *Fit) ofOperator() {
 	}
 }
 
-// ofWholeOperator names what the harness cannot do where the operator installs revisions itself, and leaves the ClusterOperator to it.
-func (f *Fit) ofWholeOperator() {
+// ofFullOperator names what the harness cannot do where the operator installs revisions itself, and leaves the ClusterOperator to it.
+func (f *Fit) ofFullOperator() {
 	if !f.Scenario.Topology.ByOperator() {
 		return
 	}
 	for _, a := range f.Scenario.Actions() {
 		switch a.(type) {
 		case *scenario.Rollback:
-			f.lacks("--operator-door whole: rollback: the revision of a pod is that of the operator's installer pod")
+			f.lacks("operator.scope full: rollback: the revision of a pod is that of the operator's installer pod")
 		case *scenario.Node:
-			f.lacks("--operator-door whole: node: a pod begins with the revision of the operator's installer pod, and the harness joins nodes with the newest")
+			f.lacks("operator.scope full: node: a pod begins with the revision of the operator's installer pod, and the harness joins nodes with the newest")
 		}
 	}
 	if !f.Scenario.ClusterOperator.Union().Equal(contract.Union{}) {
-		f.lacks("--operator-door whole: clusterOperator: a whole operator has rules of its own")
+		f.lacks("operator.scope full: clusterOperator: a full operator has rules of its own")
 	}
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
 	copied := *f.Scenario
-	copied.ClusterOperator = wholeClusterOperator()
+	copied.ClusterOperator = fullClusterOperator()
 	f.Scenario = &copied
 	f.Notes = append(f.Notes, "the operator under test writes the ClusterOperator, and UNION judges it by library-go's rules")
 }
 
-// wholeClusterOperator are the rules of the kube-apiserver operator (docs/contract.md, "Inertia and Unknown, as in library-go").
-func wholeClusterOperator() scenario.ClusterOperator {
+// fullClusterOperator are the rules of the kube-apiserver operator (docs/contract.md, "Inertia and Unknown, as in library-go").
+func fullClusterOperator() scenario.ClusterOperator {
 	return scenario.ClusterOperator{Left: true,
 		DegradedInertia: []string{"2m", "NodeControllerDegraded=10m", "StaticPodsDegraded=10m", "GuardControllerDegraded=10m"}}
 }
@@ -102,12 +93,12 @@ func wholeClusterOperator() scenario.ClusterOperator {
 // that takes 30 s elsewhere was seen to take four minutes with three nodes.
 const rollPatience = 8
 
-// patient gives an operator more time: asked is Options.OperatorPatience.
+// patient gives an operator more time: asked is Operator.Patience.
 func (f *Fit) patient(asked int, backend string) {
 	if !f.Scenario.Topology.ByOperator() {
 		return
 	}
-	why := "--operator-patience"
+	why := "operator.patience"
 	if backend == kind.Name && asked < rollPatience {
 		asked, why = rollPatience, "on kind the pods are replaced for every change"
 	}

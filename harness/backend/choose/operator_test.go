@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // What OpenShift's API has no place for is not asked of an operator under test, and nor is what this project's operator alone says.
 func TestFitOfOperator(t *testing.T) {
 	for _, o := range []choose.Options{
-		{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator --kubeconfig {kubeconfig}"}}, OperatorPatience: 2},
-		{OperatorImage: "operator:dev", OperatorPatience: 2},
+		{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Command: "operator --kubeconfig {kubeconfig}", Patience: 2}}}},
+		{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Image: "operator:dev", Patience: 2}}}},
 	} {
-		t.Run(o.OperatorUnderTest().Name, func(t *testing.T) { fitOfOperator(t, o) })
+		t.Run(o.Operator.Implementation().Name, func(t *testing.T) { fitOfOperator(t, o) })
 	}
 }
 
@@ -61,35 +61,35 @@ func fitOfOperator(t *testing.T, o choose.Options) {
 func TestOperatorUnderTest(t *testing.T) {
 	for want, o := range map[string]choose.Options{
 		"":              {},
-		"my-operator":   {Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "/bin/my-operator --kubeconfig {kubeconfig}"}}},
-		"quay.io/o:dev": {OperatorImage: "quay.io/o:dev"},
+		"my-operator":   {Options: local.Options{System: undertest.System{Operator: undertest.Operator{Command: "/bin/my-operator --kubeconfig {kubeconfig}"}}}},
+		"quay.io/o:dev": {Options: local.Options{System: undertest.System{Operator: undertest.Operator{Image: "quay.io/o:dev"}}}},
 	} {
-		if got := o.OperatorUnderTest().String(); got != want || o.SourceOnly() != (want != "") {
+		if got := o.Operator.Implementation().String(); got != want || o.SourceOnly() != (want != "") {
 			t.Errorf("operator %q, judged by sources alone: %t; want operator %q", got, o.SourceOnly(), want)
 		}
 	}
 }
 
 // An operator that installs revisions itself cannot be given pods of other revisions.
-func TestFitOfWholeOperator(t *testing.T) {
+func TestFitOfFullOperator(t *testing.T) {
 	for _, action := range []scenario.Action{&scenario.Rollback{}, &scenario.Node{}} {
 		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, Steps: []scenario.Step{{Action: action}}}
-		for door, want := range map[string]int{live.DoorControllers: 0, live.DoorWhole: 1} {
-			o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: door}}}
+		for scope, want := range map[string]int{undertest.ScopeEncryption: 0, undertest.ScopeFull: 1} {
+			o := choose.Options{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Command: "operator", Scope: scope}}}}
 			f := o.Fit(s, "local")
 			if len(f.Unsupported) != want {
-				t.Errorf("%s with door %s: unsupported %q, want %d", action.Verb(), door, f.Unsupported, want)
+				t.Errorf("%s with scope %s: unsupported %q, want %d", action.Verb(), scope, f.Unsupported, want)
 			}
-			if left := f.Scenario.ClusterOperator.Union().Leave; left != (door == live.DoorWhole) || s.ClusterOperator.Left {
-				t.Errorf("%s with door %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", action.Verb(), door, left, s.ClusterOperator.Left)
+			if left := f.Scenario.ClusterOperator.Union().Leave; left != (scope == undertest.ScopeFull) || s.ClusterOperator.Left {
+				t.Errorf("%s with scope %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", action.Verb(), scope, left, s.ClusterOperator.Left)
 			}
 		}
 	}
 }
 
-// A whole operator has rules of its own for the ClusterOperator.
-func TestFitOfWholeOperatorWithInertia(t *testing.T) {
-	o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: live.DoorWhole}}}
+// A full operator has rules of its own for the ClusterOperator.
+func TestFitOfFullOperatorWithInertia(t *testing.T) {
+	o := choose.Options{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Command: "operator", Scope: undertest.ScopeFull}}}}
 	for want, rules := range map[int]scenario.ClusterOperator{0: {}, 1: {DegradedInertia: []string{"1m"}}} {
 		s := &scenario.Scenario{Topology: scenario.Topology{Lifecycle: scenario.LifecycleOperator}, ClusterOperator: rules}
 		if f := o.Fit(s, "local"); len(f.Unsupported) != want {
@@ -107,7 +107,7 @@ func TestOperatorsHaveMoreTimeOnKind(t *testing.T) {
 		asked         int
 		backend, want string
 	}{{0, "local", "10s"}, {0, "kind", "80s"}, {9, "kind", "90s"}, {3, "local", "30s"}} {
-		f := choose.Options{OperatorPatience: test.asked}.Fit(s, test.backend)
+		f := choose.Options{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Patience: test.asked}}}}.Fit(s, test.backend)
 		if got := f.Scenario.Steps[0].Expect.Bound.Text; got != test.want || (len(f.Notes) > 0) != (test.want != "10s") {
 			t.Errorf("on %s, asked for %d: within %s, %v, want %s", test.backend, test.asked, got, f.Notes, test.want)
 		}

@@ -8,23 +8,24 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
 // ofPlugin leaves out of a scenario what a plugin under test does not have.
-func (f *Fit) ofPlugin(p live.RealPlugin) {
+func (f *Fit) ofPlugin(p undertest.Plugin) {
 	s := f.Scenario
 	switch { // such a scenario is about that as a whole: other needs would say nothing more
 	case s.Topology.Profile != "":
 		f.lacks("topology.profile %s: the plugin under test has the provider that it has", s.Topology.Profile)
 		return
 	case s.Topology.ByOperator():
-		f.lacks("lifecycle operator: the operator chooses the remote key of each plugin, and no placeholder of --plugin-command names it")
+		f.lacks("lifecycle operator: the operator chooses the remote key of each plugin, and no placeholder of plugin.command names it")
 		return
 	}
 	several := len(keyIDs(s)) > 1 || len(s.Topology.Aggregated()) > 0
 	if several && !separates(s, p.Command) {
-		f.lacks("several keys: --plugin-command has neither {shared} nor {state}, so that the plugins of all keyIDs would share one")
+		f.lacks("several keys: plugin.command has neither {shared} nor {state}, so that the plugins of all keyIDs would share one")
 	}
 	for _, a := range s.Actions() {
 		switch a := a.(type) {
@@ -66,37 +67,37 @@ func (f *Fit) ofFault(i *scenario.Inject) {
 	}
 }
 
-func (f *Fit) ofRotation(r *scenario.Rotate, p live.RealPlugin, several bool) {
+func (f *Fit) ofRotation(r *scenario.Rotate, p undertest.Plugin, several bool) {
 	switch {
 	case p.Rotate == "":
-		f.lacks("rotate: there is no --plugin-rotate")
+		f.lacks("rotate: there is no plugin.rotate")
 	case several && !separates(f.Scenario, p.Rotate):
-		f.lacks("rotate with several keys: --plugin-rotate has no placeholder that tells them apart")
+		f.lacks("rotate with several keys: plugin.rotate has no placeholder that tells them apart")
 	}
 	if lags(r.Lag) {
 		f.lacks("rotate with a lag: when the plugin under test notices a rotation is its own business")
 	}
 }
 
-func (f *Fit) ofKMS(k *scenario.KMS, p live.RealPlugin) {
+func (f *Fit) ofKMS(k *scenario.KMS, p undertest.Plugin) {
 	switch {
 	case k.Op == scenario.KMSDelete:
-		f.lacks("kms delete: no --plugin-restore brings back a key that is deleted")
+		f.lacks("kms delete: no plugin.restore brings back a key that is deleted")
 	case p.Break == "":
-		f.lacks("kms: there is no --plugin-break with --plugin-restore")
+		f.lacks("kms: there is no plugin.break with plugin.restore")
 	case k.KEK != 0:
-		f.lacks("kms %s with a kek: --plugin-break takes away the whole key, and no version of it", k.Op)
+		f.lacks("kms %s with a kek: plugin.break takes away the whole key, and no version of it", k.Op)
 	case k.Node != "" && k.Node != scenario.NodeAll && !ofOneNode(p.Break):
-		f.lacks("kms %s on one node: --plugin-break has no {node} and nothing else that tells the nodes apart", k.Op)
+		f.lacks("kms %s on one node: plugin.break has no {node} and nothing else that tells the nodes apart", k.Op)
 	}
 }
 
 // ofOneNode reports whether a hook differs from node to node.
-func ofOneNode(hook string) bool { return live.Has(hook, "node", "socket", "endpoint", "state") }
+func ofOneNode(hook string) bool { return undertest.Has(hook, "node", "socket", "endpoint", "state") }
 
 // separates reports whether a template differs for each key of a scenario.
 func separates(s *scenario.Scenario, template string) bool {
-	return live.Has(template, "shared", "state") || live.Has(template, "keyID") && len(s.Topology.Aggregated()) == 0
+	return undertest.Has(template, "shared", "state") || undertest.Has(template, "keyID") && len(s.Topology.Aggregated()) == 0
 }
 
 // lags reports whether any plugin is to notice a rotation late.

@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,11 +11,11 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
-	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/internal/command"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // Name of the backend.
@@ -42,44 +41,21 @@ var _ backend.Backend = (*Backend)(nil)
 
 // New checks the options; it starts nothing.
 func New(opts Options) (*Backend, error) {
-	if err := checkImage(history.RoleReporter, opts.ReporterCommand, opts.ReporterImage, opts.ReporterArgs); err != nil {
-		return nil, err
-	}
-	if err := checkImage(history.RoleOperator, opts.OperatorCommand, opts.OperatorImage, opts.OperatorArgs); err != nil {
-		return nil, err
-	}
 	if !opts.Plugin.IsZero() && opts.Plugin.Image == "" {
-		return nil, errors.New("--plugin-command without --plugin-image: expected both, because on kind a plugin under test runs in a container")
+		return nil, undertest.Wrong("plugin.command", "expected with plugin.image, because on kind a plugin under test runs in a container")
 	}
-	templates := opts.SystemUnderTest
-	templates.ReporterCommand += opts.ReporterArgs
-	templates.OperatorCommand += opts.OperatorArgs
-	if err := templates.Validate(); err != nil {
+	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
-	if err := opts.CheckPrograms(contained); err != nil {
+	if err := live.CheckPrograms(opts.System, contained); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
-	}
-	if _, err := command.Split(opts.PluginArgs); err != nil {
-		return nil, fmt.Errorf("kind backend: plugin arguments: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, SystemUnderTest: &b.opts.SystemUnderTest, PluginArgs: opts.PluginArgs, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
+	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, System: &b.opts.System, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
 		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
 		Boot: b.boot, Explain: explain, Idle: idleClusters,
 	}})
 	return b, nil
-}
-
-// checkImage returns an error unless the flags of a role name a command, an image with or without arguments, or nothing.
-func checkImage(role, command, image, args string) error {
-	if image != "" && command != "" {
-		return fmt.Errorf("--%[1]s-image beside --%[1]s-command: expected one of them; an image has its own program and takes --%[1]s-args", role)
-	}
-	if args != "" && image == "" {
-		return fmt.Errorf("--%[1]s-args without --%[1]s-image: expected both, or --%[1]s-command", role)
-	}
-	return nil
 }
 
 // setUp finds the node image, and makes the images of programs.
@@ -98,11 +74,11 @@ func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string
 		return err
 	}
 	b.archives, err = makeArchives(ctx, s.Programs, filepath.Join(s.Dir, "images"))
-	if err == nil && b.opts.ReporterImage != "" {
-		b.opts.ReporterCommand, err = b.archives.takeReporterImage(ctx, b.opts, s.Dir)
+	if err == nil && b.opts.Reporter.Image != "" {
+		b.opts.Reporter.Command, err = b.archives.takeReporterImage(ctx, b.opts, s.Dir)
 	}
-	if err == nil && b.opts.OperatorImage != "" {
-		b.opts.OperatorCommand, err = b.archives.takeOperatorImage(ctx, b.opts, s.Dir)
+	if err == nil && b.opts.Operator.Image != "" {
+		b.opts.Operator.Command, err = b.archives.takeOperatorImage(ctx, b.opts, s.Dir)
 	}
 	if err == nil && b.opts.Plugin.Image != "" {
 		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, s.Dir)

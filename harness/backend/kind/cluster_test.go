@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // What cannot be booted leaves no run directory, and says why.
@@ -18,7 +20,7 @@ func TestBootFails(t *testing.T) {
 		"no container engine answers": {Options: Options{NodeImage: "i"}, ControlPlanes: 1},
 		"at most 5 were tried":        {ControlPlanes: 6},
 		"4 plugins on a node":         {ControlPlanes: 1, KeyIDs: []string{"1", "2", "3", "9"}},
-		"without --reporter-image":    {Options: Options{ReporterArgs: "--x"}, ControlPlanes: 1},
+		"reporter.image only":         {Options: Options{System: undertest.System{Reporter: undertest.Reporter{Args: "--x"}}}, ControlPlanes: 1},
 	} {
 		if _, err := Boot(context.Background(), o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -92,33 +92,33 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, dir string, progress
 
 // takeReporterImage puts an image of the engine among the archives and gives the command template of its reporter.
 func (a *archives) takeReporterImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	a.images.reporter = o.ReporterImage
-	return a.takeProgram(ctx, history.RoleReporter, o.ReporterImage, argsOr(o.ReporterArgs, live.DefaultReporter), dir)
+	a.images.reporter = o.Reporter.Image
+	return a.takeProgram(ctx, history.RoleReporter, o.Reporter.Image, argsOr(o.Reporter.Args, live.DefaultReporter), dir)
 }
 
 // takeOperatorImage puts an image of the engine among the archives and gives the command template of its operator.
 func (a *archives) takeOperatorImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	a.images.operatorUnderTest = o.OperatorImage
-	return a.takeProgram(ctx, history.RoleOperator, o.OperatorImage, argsOr(o.OperatorArgs, live.DefaultOperator), dir)
+	a.images.operatorUnderTest = o.Operator.Image
+	return a.takeProgram(ctx, history.RoleOperator, o.Operator.Image, argsOr(o.Operator.Args, live.DefaultOperator), dir)
 }
 
 // takeProgram puts the image of the program of a role among the archives and gives the command template of its entrypoint with arguments.
 func (a *archives) takeProgram(ctx context.Context, role, image, args, dir string) (command string, err error) {
-	flag := "--" + role + "-image"
-	text, err := a.takeImage(ctx, flag, image, filepath.Join(dir, role+"-under-test.tar"))
+	field := role + ".image"
+	text, err := a.takeImage(ctx, field, image, filepath.Join(dir, role+"-under-test.tar"))
 	if err != nil {
 		return "", err
 	}
 	program, err := entrypoint(text)
 	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", flag, image, err)
+		return "", fmt.Errorf("%s %s: %w", field, image, err)
 	}
 	return program + " " + args, nil
 }
 
 // takePluginImage puts the image of the plugin under test among the archives.
 func (a *archives) takePluginImage(ctx context.Context, image, dir string) error {
-	_, err := a.takeImage(ctx, "--plugin-image", image, filepath.Join(dir, "plugin-under-test.tar"))
+	_, err := a.takeImage(ctx, "plugin.image", image, filepath.Join(dir, "plugin-under-test.tar"))
 	a.images.pluginUnderTest = image
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 func TestMain(m *testing.M) {
@@ -75,28 +76,29 @@ func TestLacks(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for want, o := range map[string]Options{
-		"reporter command":   {SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r {nodes}"}},
-		"plugin arguments":   {PluginArgs: "a 'b"},
-		"{nodes} is unknown": {ReporterImage: "i", ReporterArgs: "--x {nodes}"},
-		"--reporter-command: program \"/bin/true\": it would run in this project's image, which has /kms-health-reporter only": {
-			SystemUnderTest: live.SystemUnderTest{ReporterCommand: "/bin/true"}},
-		"--aggregator-command: program \"mine\"":   {SystemUnderTest: live.SystemUnderTest{AggregatorCommand: "mine --x"}},
-		"without --reporter-image":                 {ReporterArgs: "--x"},
-		"--plugin-command without --plugin-image":  {SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}"}}},
-		"program \"p\": expected an absolute path": {SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "p {socket}", Image: "i"}}},
-		"--plugin-rotate: program \"no-such\"": {
-			SystemUnderTest: live.SystemUnderTest{Plugin: live.RealPlugin{Command: "/p {socket}", Image: "i", Rotate: "no-such"}}},
-		"without --operator-image":                    {OperatorArgs: "--x"},
-		`operator command: command "--x {nodes}"`:     {OperatorImage: "i", OperatorArgs: "--x {nodes}"},
-		"--operator-image beside --operator-command:": {OperatorImage: "i", SystemUnderTest: live.SystemUnderTest{OperatorCommand: "o"}},
-		"expected one of them":                        {ReporterImage: "i", SystemUnderTest: live.SystemUnderTest{ReporterCommand: "r"}},
+	type system = undertest.System
+	type reporter = undertest.Reporter
+	type operator = undertest.Operator
+	for want, o := range map[string]system{
+		`reporter.command: command "r {nodes}"`: {Reporter: reporter{Command: "r {nodes}"}},
+		"fakePlugin.args":                       {FakePlugin: undertest.FakePlugin{Args: "a 'b"}},
+		"{nodes} is unknown":                    {Reporter: reporter{Image: "i", Args: "--x {nodes}"}},
+		"reporter.command: program \"/bin/true\": it would run in this project's image, which has /kms-health-reporter only": {Reporter: reporter{Command: "/bin/true"}},
+		"aggregator.command: program \"mine\"":     {Aggregator: undertest.Aggregator{Command: "mine --x"}},
+		"reporter.args: expected with":             {Reporter: reporter{Args: "--x"}},
+		"plugin.command: expected with":            {Plugin: undertest.Plugin{Command: "/p {socket}"}},
+		"program \"p\": expected an absolute path": {Plugin: undertest.Plugin{Command: "p {socket}", Image: "i"}},
+		"plugin.rotate: program \"no-such\"":       {Plugin: undertest.Plugin{Command: "/p {socket}", Image: "i", Rotate: "no-such"}},
+		"operator.args: expected with":             {Operator: operator{Args: "--x"}},
+		`operator.args: command "--x {nodes}"`:     {Operator: operator{Image: "i", Args: "--x {nodes}"}},
+		"operator.image: expected without":         {Operator: operator{Command: "o", Image: "i"}},
+		"reporter.image: expected without":         {Reporter: reporter{Command: "r", Image: "i"}},
 	} {
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(Options{System: o}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)
 		}
 	}
-	if _, err := New(Options{SystemUnderTest: live.SystemUnderTest{ReporterCommand: "/kms-health-reporter --x", AggregatorCommand: "kms-health-aggregator"}}); err != nil {
+	if _, err := New(Options{System: system{Reporter: reporter{Command: "/kms-health-reporter --x"}, Aggregator: undertest.Aggregator{Command: "kms-health-aggregator"}}}); err != nil {
 		t.Error(err)
 	}
 }

@@ -168,7 +168,7 @@ func contained(program, replaced string) error {
 	if inImage(program) == inImage(replaced) {
 		return nil
 	}
-	return fmt.Errorf("it would run in this project's image, which has %s only: expected that, or for a reporter of your own --reporter-image", inImage(replaced))
+	return fmt.Errorf("it would run in this project's image, which has %s only: expected that, or for a reporter of your own reporter.image", inImage(replaced))
 }
 
 // inImage is where the images of this project have their program.

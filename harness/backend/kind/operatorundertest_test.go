@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -130,14 +131,14 @@ esac
 		"--kubeconfig {kubeconfig}": "'/o' 'operate it' --kubeconfig {kubeconfig}",
 	} {
 		var a archives
-		got, err := a.takeOperatorImage(t.Context(), Options{OperatorImage: "o:dev", OperatorArgs: args}, dir)
+		got, err := a.takeOperatorImage(t.Context(), Options{System: undertest.System{Operator: undertest.Operator{Image: "o:dev", Args: args}}}, dir)
 		if err != nil || got != want || a.images.operatorUnderTest != "o:dev" || !slices.Equal(a.files, []string{dir + "/operator-under-test.tar"}) {
 			t.Errorf("command %q, %+v, %v", got, a, err)
 		}
 	}
 	for image, want := range map[string]string{"none": "build it or pull it first", "p:dev": "expected an entrypoint that is an absolute path"} {
-		_, err := new(archives).takeOperatorImage(t.Context(), Options{OperatorImage: image}, dir)
-		if err == nil || !strings.HasPrefix(err.Error(), "--operator-image") || !strings.HasSuffix(err.Error(), want) {
+		_, err := new(archives).takeOperatorImage(t.Context(), Options{System: undertest.System{Operator: undertest.Operator{Image: image}}}, dir)
+		if err == nil || !strings.HasPrefix(err.Error(), "operator.image") || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", image, err)
 		}
 	}
@@ -147,7 +148,7 @@ esac
 func TestLinkOfAggregatorsBesideAnOperatorImage(t *testing.T) {
 	cut := []scenario.Step{{Action: &scenario.Link{From: history.RoleAggregator, To: history.RoleLoadBalancer, Mode: "cut"}}}
 	for image, unsupported := range map[string]bool{"": false, "i": true} {
-		b, err := New(Options{OperatorImage: image})
+		b, err := New(Options{System: undertest.System{Operator: undertest.Operator{Image: image}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,20 +3,12 @@ package kind
 import (
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // Options of the backend. The zero value works: this project's own images, the node image that can be had.
 type Options struct {
-	live.SystemUnderTest
-	// PluginArgs are further arguments of every fake plugin, quoted as in a command template.
-	PluginArgs string
-	// ReporterImage takes the place of this project's reporter: an image that the engine has. What it runs is its entrypoint
-	// with ReporterArgs, a template of arguments; empty: those of this project's own reporter.
-	ReporterImage, ReporterArgs string
-	// OperatorImage is an operator of kube-apiserver under test: an image that the engine has, which runs in a pod of the cluster. What it runs is its
-	// entrypoint with OperatorArgs, a template of arguments; empty: those of this project's own operator.
-	OperatorImage, OperatorArgs string
+	undertest.System
 	// NodeImage of the clusters; empty: see harness/backend/kind/image.
 	NodeImage string
 }

@@ -369,7 +369,7 @@ func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared
 	}
 	u.ready = onHost.Answers
 	u.command = func(context.Context) ([]string, error) {
-		program, args, err := h.Programs.Plugin.CommandOf(inPod)
+		program, args, err := live.CommandOf(h.Programs.Plugin, inPod)
 		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders(), f.giveUnderTest(shared))
 	}
 	g.PutUnderTest(h, u, front, onHost)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -27,7 +28,7 @@ func underTestIn(dir, unit string) *live.Fronted {
 func podUnderTest(t *testing.T, apiServer string) (*controlPlane, *podPlugins, podFiles) {
 	t.Helper()
 	programs := live.NewPrograms(t.TempDir(), func(string) {})
-	programs.Plugin = live.RealPlugin{Image: "p:dev", Command: "/p --listen {endpoint} --keys {shared} --state {state} --node {node}"}
+	programs.Plugin = undertest.Plugin{Image: "p:dev", Command: "/p --listen {endpoint} --keys {shared} --state {state} --node {node}"}
 	programs.PluginArgs = []string{"--fault=hang"}
 	dir, err := os.MkdirTemp("", "kms") // a test's own directory has too long a name for a socket
 	if err != nil {
@@ -161,7 +162,7 @@ func TestPluginImage(t *testing.T) {
 	if err := a.takePluginImage(t.Context(), "p:dev", dir); err != nil || a.images.pluginUnderTest != "p:dev" || !slices.Equal(a.files, []string{dir + "/plugin-under-test.tar"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if err := a.takePluginImage(t.Context(), "none", dir); err == nil || !strings.HasPrefix(err.Error(), "--plugin-image: ") || !strings.HasSuffix(err.Error(), "build it or pull it first") {
+	if err := a.takePluginImage(t.Context(), "none", dir); err == nil || !strings.HasPrefix(err.Error(), "plugin.image: ") || !strings.HasSuffix(err.Error(), "build it or pull it first") {
 		t.Error(err)
 	}
 }

@@ -44,8 +44,8 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 		if len(s.Topology.Aggregated()) > 0 {
 			add("a link from aggregator to load-balancer with further API servers: their pods go the same way, and cannot be told apart")
 		}
-		if b.opts.OperatorImage != "" && s.Topology.ByOperator() {
-			add("a link from aggregator to load-balancer with --operator-image: the operator's pod goes the same way, and cannot be told apart")
+		if b.opts.Operator.Image != "" && s.Topology.ByOperator() {
+			add("a link from aggregator to load-balancer with operator.image: the operator's pod goes the same way, and cannot be told apart")
 		}
 	}
 	return lacks

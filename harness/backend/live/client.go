@@ -76,7 +76,7 @@ const administrators = "kmsharness-administrators"
 
 // accountNamespace is that of the reporters' service account.
 func (sut *systemUnderTest) accountNamespace() string {
-	if sut.e.opts.ReporterIdentity == history.IdentityAdmin {
+	if sut.e.opts.Reporter.Identity == history.IdentityAdmin {
 		return administrators
 	}
 	return manifests.Namespace
@@ -88,7 +88,7 @@ func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
 	if err != nil {
 		return err
 	}
-	if sut.e.opts.ReporterIdentity == history.IdentityAdmin {
+	if sut.e.opts.Reporter.Identity == history.IdentityAdmin {
 		if err := c.makeAdministrators(ctx); err != nil {
 			return err
 		}

@@ -31,7 +31,7 @@ func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (st
 		return "", err
 	}
 	at, user := n.ReporterPlace, contract.ReporterIdentity(n.Name)
-	text, err := sut.e.controlPlane.Credentials.Kubeconfig(user, sut.e.opts.reporterGroups(), at.Server)
+	text, err := sut.e.controlPlane.Credentials.Kubeconfig(user, reporterGroups(sut.e.opts.Reporter), at.Server)
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func (sut *systemUnderTest) writeCredential(ctx context.Context, n *Node, life t
 	if n.ReporterPlace.InCluster != nil {
 		return sut.writeToken(ctx, n, life)
 	}
-	text, expires, err := sut.e.controlPlane.Credentials.Certificate(contract.ReporterIdentity(n.Name), sut.e.opts.reporterGroups(), life)
+	text, expires, err := sut.e.controlPlane.Credentials.Certificate(contract.ReporterIdentity(n.Name), reporterGroups(sut.e.opts.Reporter), life)
 	if err != nil {
 		return expires, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // Environment is one scenario on a control plane. Do may be called for several actions at the same time.
@@ -61,8 +62,8 @@ func (r *run) settle() {
 }
 
 type Options struct {
-	// SystemUnderTest are the commands that take the place of this project's own.
-	SystemUnderTest
+	// System has the commands that take the place of this project's own.
+	undertest.System
 	TestHooks
 	// Programs finds the programs of hooks; without a plugin under test it may be nil.
 	Programs *Programs
@@ -80,7 +81,7 @@ func (e *Environment) RunMetadata() history.Run {
 	kube := e.kube()
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
-		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.ReporterIdentity,
+		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.Reporter.Identity,
 		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -21,8 +22,8 @@ const (
 )
 
 // hook runs a hook of the plugin under test for some plugins. What one that failed has left behind is not known.
-func (fs *faults) hook(ctx context.Context, flag, text string, plugins []*Plugin) error {
-	err := fs.runHook(ctx, flag, text, plugins)
+func (fs *faults) hook(ctx context.Context, field, text string, plugins []*Plugin) error {
+	err := fs.runHook(ctx, field, text, plugins)
 	if err != nil {
 		fs.e.controlPlane.MarkDirty(TaintedKMS)
 	}
@@ -30,18 +31,18 @@ func (fs *faults) hook(ctx context.Context, flag, text string, plugins []*Plugin
 }
 
 // runHook runs a hook once for each different command that the placeholders of plugins make of it.
-func (fs *faults) runHook(ctx context.Context, flag, text string, plugins []*Plugin) error {
-	t, err := command.Parse(text, PluginPlaceholders()...)
+func (fs *faults) runHook(ctx context.Context, field, text string, plugins []*Plugin) error {
+	t, err := command.Parse(text, undertest.PluginPlaceholders()...)
 	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	commands, err := fs.hookCommands(ctx, t, plugins)
 	if err != nil {
-		return fmt.Errorf("%s: %w", flag, err)
+		return fmt.Errorf("%s: %w", field, err)
 	}
 	return parallel(commands, func(words []string) error {
-		output, err := command.RunHook(ctx, flag, words, hookTimeout)
-		return errors.Join(err, fs.logHook(flag, words, output))
+		output, err := command.RunHook(ctx, field, words, hookTimeout)
+		return errors.Join(err, fs.logHook(field, words, output))
 	})
 }
 
@@ -77,23 +78,23 @@ func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins 
 }
 
 // logHook keeps what a hook wrote with the logs of the run.
-func (fs *faults) logHook(flag string, words []string, output []byte) error {
+func (fs *faults) logHook(field string, words []string, output []byte) error {
 	f, err := os.OpenFile(filepath.Join(fs.e.logDir, hookLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("log of the hooks: %w", err)
 	}
-	_, err = fmt.Fprintf(f, "%s %s: %s\n%s", time.Now().UTC().Format(time.RFC3339Nano), flag, command.Shown(words), output)
+	_, err = fmt.Fprintf(f, "%s %s: %s\n%s", time.Now().UTC().Format(time.RFC3339Nano), field, command.Shown(words), output)
 	return errors.Join(err, f.Close())
 }
 
 // remoteOfReal carries out what a scenario does to the remote KMS with the hooks of the plugin under test. A KMS that is away is not taken
 // away again, and one that is there is not given back: hooks need not allow that.
 func (fs *faults) remoteOfReal(ctx context.Context, a *scenario.KMS) error {
-	flag, text, away := flagBreak, fs.e.opts.Plugin.Break, true
+	field, text, away := "plugin.break", fs.e.opts.Plugin.Break, true
 	switch a.Op {
 	case scenario.KMSCut, scenario.KMSDeny, scenario.KMSDisable:
 	case scenario.KMSRestore, scenario.KMSAllow, scenario.KMSEnable:
-		flag, text, away = flagRestore, fs.e.opts.Plugin.Restore, false
+		field, text, away = "plugin.restore", fs.e.opts.Plugin.Restore, false
 	default:
 		return fmt.Errorf("op %s: no hook of a plugin under test can do it", a.Op)
 	}
@@ -101,7 +102,7 @@ func (fs *faults) remoteOfReal(ctx context.Context, a *scenario.KMS) error {
 	if away { // also if the hook fails, so that it is given back
 		setBroken(plugins, true)
 	}
-	if err := fs.hook(ctx, flag, text, plugins); err != nil {
+	if err := fs.hook(ctx, field, text, plugins); err != nil {
 		return err
 	}
 	setBroken(plugins, away)
@@ -117,5 +118,5 @@ func setBroken(plugins []*Plugin, broken bool) {
 // rotateReal rotates the keys behind the keyIDs that report.
 func (fs *faults) rotateReal(ctx context.Context) error {
 	keyIDs := fs.e.encrypting.currentKeyIDs()
-	return fs.hook(ctx, flagRotate, fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
+	return fs.hook(ctx, "plugin.rotate", fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
 }

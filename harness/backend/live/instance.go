@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 	"github.com/kmsharness/kmsharness/fakeplugin/upstream"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -36,15 +37,15 @@ func NewInstance(p history.Process, sockets, own, all string) (Instance, error) 
 		state, shared = p.APIServer+"-"+state, p.APIServer+"-"+shared
 	}
 	return Instance{
-		placeSocket: at.Address, placeEndpoint: at.String(), placeNode: p.Node, placeKeyID: p.KeyID,
-		placeState: filepath.Join(own, PluginState, state), placeShared: filepath.Join(all, PluginShared, shared),
+		undertest.PlaceSocket: at.Address, undertest.PlaceEndpoint: at.String(), undertest.PlaceNode: p.Node, undertest.PlaceKeyID: p.KeyID,
+		undertest.PlaceState: filepath.Join(own, PluginState, state), undertest.PlaceShared: filepath.Join(all, PluginShared, shared),
 	}, nil
 }
 
 // MakeFolders makes the folders of an instance whose paths are those of this machine. No other user can enter them.
 func (i Instance) MakeFolders() error {
 	var errs []error
-	for _, dir := range []string{filepath.Dir(i[placeSocket]), i[placeState], i[placeShared]} {
+	for _, dir := range []string{filepath.Dir(i[undertest.PlaceSocket]), i[undertest.PlaceState], i[undertest.PlaceShared]} {
 		errs = append(errs, os.MkdirAll(dir, 0o700))
 	}
 	return errors.Join(errs...)
@@ -55,7 +56,7 @@ const probeTimeout = 2 * time.Second
 
 // Answers is nil if an instance whose paths are those of this machine answers Status, whatever the answer.
 func (i Instance) Answers(ctx context.Context) error {
-	at := i[placeEndpoint]
+	at := i[undertest.PlaceEndpoint]
 	to, err := endpoint.ParseUnix(at)
 	if err != nil {
 		return err

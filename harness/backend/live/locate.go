@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -93,68 +94,45 @@ func Findable(program, _ string) error {
 }
 
 // CheckPrograms calls check for the programs of reporter and aggregator that a template names, with the program of this project that each
-// replaces. The programs of hooks, and of a plugin under test without an image, run on this machine and must be there. A name with a
+// replaces. The programs of an operator, of hooks, and of a plugin under test without an image run on this machine and must be there. A name with a
 // placeholder is known only when the program is started, and passes.
-func (s SystemUnderTest) CheckPrograms(check func(program, replaced string) error) error {
-	if err := checkProgram("--reporter-command", s.ReporterCommand, DefaultReporter, check); err != nil {
+func CheckPrograms(s undertest.System, check func(program, replaced string) error) error {
+	here := [][2]string{
+		{"operator.command", s.Operator.Command}, {"plugin.break", s.Plugin.Break}, {"plugin.restore", s.Plugin.Restore}, {"plugin.rotate", s.Plugin.Rotate},
+	}
+	if s.Plugin.Image == "" {
+		here = append(here, [2]string{"plugin.command", s.Plugin.Command})
+	}
+	for _, field := range here {
+		if err := checkProgram(field[0], field[1], "", Findable); err != nil {
+			return err
+		}
+	}
+	if err := checkProgram("reporter.command", s.Reporter.Command, DefaultReporter, check); err != nil {
 		return err
 	}
-	if err := checkProgram("--aggregator-command", s.AggregatorCommand, DefaultAggregator, check); err != nil {
-		return err
-	}
-	if err := checkProgram("--operator-command", s.OperatorCommand, "", Findable); err != nil {
-		return err
-	}
-	return s.Plugin.checkPrograms()
+	return checkProgram("aggregator.command", s.Aggregator.Command, DefaultAggregator, check)
 }
 
-// checkProgram calls check for the program of the template of a flag, with that of the template that it replaces.
-func checkProgram(flag, template, replaced string, check func(program, replaced string) error) error {
-	program := programOf(template)
+// checkProgram calls check for the program of the template in a field, with that of the template that it replaces.
+func checkProgram(field, template, replaced string, check func(program, replaced string) error) error {
+	program := undertest.ProgramOf(template)
 	if program == "" || command.HasPlaceholder(program) {
 		return nil
 	}
-	if err := check(program, programOf(replaced)); err != nil {
-		return fmt.Errorf("%s: program %q: %w", flag, program, err)
+	if err := check(program, undertest.ProgramOf(replaced)); err != nil {
+		return undertest.Wrong(field, "program %q: %w", program, err)
 	}
 	return nil
 }
 
 // Own are the programs of this project that are used where the templates name no others.
-func (s SystemUnderTest) Own() []string {
+func Own(s undertest.System) []string {
 	programs := []string{PluginProgram}
-	for _, text := range []string{orDefault(s.ReporterCommand, DefaultReporter), orDefault(s.AggregatorCommand, DefaultAggregator), orDefault(s.OperatorCommand, DefaultOperator)} {
-		if name := programOf(text); own(name) {
+	for _, text := range []string{orDefault(s.Reporter.Command, DefaultReporter), orDefault(s.Aggregator.Command, DefaultAggregator), orDefault(s.Operator.Command, DefaultOperator)} {
+		if name := undertest.ProgramOf(text); own(name) {
 			programs = append(programs, name)
 		}
 	}
 	return programs
-}
-
-// programOf is the first word of a template; empty if there is none.
-func programOf(text string) string {
-	words, err := command.Split(text)
-	if err != nil || len(words) == 0 {
-		return "" // Validate says what is wrong
-	}
-	return words[0]
-}
-
-// nameOf is the name of the program of a template. Of one that is started by env, as in "env A=1 program", it is not env.
-func nameOf(text string) string {
-	words, err := command.Split(text)
-	if err != nil || len(words) == 0 {
-		return "" // Validate says what is wrong
-	}
-	if filepath.Base(words[0]) == "env" {
-		for _, word := range words[1:] {
-			if strings.HasPrefix(word, "-") { // an option
-				break
-			}
-			if !strings.Contains(word, "=") {
-				return filepath.Base(word)
-			}
-		}
-	}
-	return filepath.Base(words[0])
 }

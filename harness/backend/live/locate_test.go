@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
-// The program of a template is one that can be started, or the error names the flag, the program and where it was looked for.
+// The program of a template is one that can be started, or the error names the field, the program and where it was looked for.
 func TestCheckPrograms(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
@@ -31,10 +33,10 @@ func TestCheckPrograms(t *testing.T) {
 		dir:                            dir + " is a directory",
 		"./none":                       "/harness/backend/live/none",
 	} {
-		for flag, s := range map[string]SystemUnderTest{"--reporter-command": {ReporterCommand: command}, "--aggregator-command": {AggregatorCommand: command}} {
-			err := s.CheckPrograms(Findable)
-			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), flag+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
-				t.Errorf("%s %q: %v, want %q", flag, command, err, want)
+		for field, s := range map[string]undertest.System{"reporter.command": {Reporter: undertest.Reporter{Command: command}}, "aggregator.command": {Aggregator: undertest.Aggregator{Command: command}}} {
+			err := CheckPrograms(s, Findable)
+			if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), field+": ") || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("%s %q: %v, want %q", field, command, err, want)
 			}
 		}
 	}
@@ -61,17 +63,7 @@ func TestFindable(t *testing.T) {
 }
 
 func TestOwn(t *testing.T) {
-	if got := (SystemUnderTest{ReporterCommand: "/bin/mine"}).Own(); !slices.Equal(got, []string{PluginProgram, "kms-health-aggregator", "encryption-operator"}) {
+	if got := Own(undertest.System{Reporter: undertest.Reporter{Command: "/bin/mine"}}); !slices.Equal(got, []string{PluginProgram, "kms-health-aggregator", "encryption-operator"}) {
 		t.Error(got)
-	}
-}
-
-func TestNameOf(t *testing.T) {
-	for text, want := range map[string]string{
-		"/bin/mine --x": "mine", "env A=1 B='2 3' /bin/mine --x=y": "mine", "/usr/bin/env -i A=1 mine": "env", "env A=1": "env", "": "",
-	} {
-		if got := nameOf(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
 	}
 }

@@ -88,7 +88,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.WholeOperator(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
+	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.Operator.Full(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
 		Observed: p.decisions.observed, Log: log}, nil
 }
 
@@ -115,7 +115,7 @@ func (p *operatorProgram) prepare() error {
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
-		return p.e.sut.command(orDefault(p.e.opts.OperatorCommand, DefaultOperator), values, "operator")
+		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, DefaultOperator), values, "operator")
 	})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	controlclient "github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -61,7 +62,7 @@ func PluginArgs(node, keyID, sockets, controlSocket, journal, kms, key string) [
 
 // FrontArgs are those of PluginProgram in front of a plugin under test, whose paths are as PluginProgram sees them.
 func FrontArgs(node, keyID, sockets, controlSocket, journal string, behind Instance) []string {
-	return serveArgs(node, keyID, sockets, controlSocket, journal, "--upstream="+behind[placeEndpoint])
+	return serveArgs(node, keyID, sockets, controlSocket, journal, "--upstream="+behind[undertest.PlaceEndpoint])
 }
 
 func serveArgs(node, keyID, sockets, controlSocket, journal string, keys ...string) []string {

@@ -70,7 +70,7 @@ type rollingOut struct {
 }
 
 func newPods(e *apiServer) *pods {
-	p := &pods{e: e, podStates: podStates{all: map[string]*pod{}}, operatorProgram: operatorProgram{e: e, own: e.opts.OperatorCommand == ""}, roller: e.Roller, logIns: &pluginLogIns{e: e}}
+	p := &pods{e: e, podStates: podStates{all: map[string]*pod{}}, operatorProgram: operatorProgram{e: e, own: e.opts.Operator.Command == ""}, roller: e.Roller, logIns: &pluginLogIns{e: e}}
 	p.trials = trials{e: e, logIns: p.logIns}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.load = &switchLoad{e: e, ctx: p.ctx, work: &p.work}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // EnvPrograms names a directory with this project's programs.
@@ -27,7 +28,7 @@ type Programs struct {
 	// PluginArgs are further arguments of every fake plugin.
 	PluginArgs []string
 	// Plugin takes the fake plugin's place, which then stands in front of it.
-	Plugin RealPlugin
+	Plugin undertest.Plugin
 
 	mu    sync.Mutex
 	found map[string]string
@@ -80,13 +81,6 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("go build ./cmd/%s in %s: %w\n%s", name, root, err, out)
 	}
 	return path, nil
-}
-
-// Placeholders are what a command template may contain.
-func Placeholders() []string {
-	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "podImage", "connectivity", "instance", "leaderElect", "degradedInertia", "clusterOperator", "encrypt", "beforeKMS",
-		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 
 // The commands of this project's own reporter, aggregator and operator.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // noted is a unit that notes what is done to it.
@@ -53,7 +55,7 @@ func TestFirstStarts(t *testing.T) {
 	h, ctx := hostOf(t), t.Context()
 	place := func(shared string, fails error) *Plugin {
 		g := &Plugin{}
-		g.PutUnderTest(h, noted{name: "plugin", done: &done, fails: fails}, noted{name: "front", done: &done}, Instance{placeShared: shared})
+		g.PutUnderTest(h, noted{name: "plugin", done: &done, fails: fails}, noted{name: "front", done: &done}, Instance{undertest.PlaceShared: shared})
 		return g
 	}
 	one, other, apart := place("/a", errors.New("no keys")), place("/a", nil), place("/b", nil)

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,67 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
-
-// SystemUnderTest is what is judged. The zero value is this project's own reporter and aggregator, each with an identity of least privilege,
-// and the fake plugin.
-type SystemUnderTest struct {
-	// ReporterCommand and AggregatorCommand are command templates; empty: this project's own. The first word is a program (a path, a name of this
-	// project's programs, or a name on PATH), the others are arguments; quotes group words. See Placeholders.
-	ReporterCommand, AggregatorCommand string
-	// OperatorCommand is the command template of an operator of kube-apiserver, which meets the cluster through the API alone (package operand); empty:
-	// this project's own, which is also that of the other API servers.
-	OperatorCommand string
-	// OperatorDoor is what the operator under test is: DoorControllers (also when empty) or DoorWhole.
-	OperatorDoor string
-	// ReporterIdentity is which credentials reporters get: history.IdentityLeast (also when empty) or history.IdentityAdmin.
-	ReporterIdentity string
-	// Plugin takes the fake plugin's place.
-	Plugin RealPlugin
-}
-
-// Values of SystemUnderTest.OperatorDoor.
-const (
-	// DoorControllers is an operator that writes keys and the configuration that it wants. The harness makes revisions of it and rolls them out.
-	DoorControllers = "controllers"
-	// DoorWhole is an operator that also makes the revisions, and installs them by pods.
-	DoorWhole = "whole"
-)
-
-// WholeOperator reports whether the operator under test is a whole one.
-func (s SystemUnderTest) WholeOperator() bool { return s.OperatorDoor == DoorWhole }
-
-// Operator names the operator under test by its program; zero: it is this project's.
-func (s SystemUnderTest) Operator() history.Implementation {
-	if s.OperatorCommand == "" {
-		return history.Implementation{}
-	}
-	return history.Implementation{Name: nameOf(s.OperatorCommand)}
-}
-
-// Validate returns an error that names what is wrong with the templates and the identity.
-func (s SystemUnderTest) Validate() error {
-	if !slices.Contains([]string{"", history.IdentityLeast, history.IdentityAdmin}, s.ReporterIdentity) {
-		return fmt.Errorf("--reporter-identity %q: expected %s or %s", s.ReporterIdentity, history.IdentityLeast, history.IdentityAdmin)
-	}
-	if _, err := command.Parse(orDefault(s.ReporterCommand, DefaultReporter), Placeholders()...); err != nil {
-		return fmt.Errorf("reporter command: %w", err)
-	}
-	if _, err := command.Parse(orDefault(s.AggregatorCommand, DefaultAggregator), Placeholders()...); err != nil {
-		return fmt.Errorf("aggregator command: %w", err)
-	}
-	if !slices.Contains([]string{"", DoorControllers, DoorWhole}, s.OperatorDoor) {
-		return fmt.Errorf("--operator-door %q: expected %s or %s", s.OperatorDoor, DoorControllers, DoorWhole)
-	}
-	if s.OperatorCommand == "" && s.WholeOperator() {
-		return fmt.Errorf("--operator-door %s: expected with --operator-command only", s.OperatorDoor)
-	}
-	if _, err := command.Parse(orDefault(s.OperatorCommand, DefaultOperator), Placeholders()...); err != nil {
-		return fmt.Errorf("operator command: %w", err)
-	}
-	return s.Plugin.validate()
-}
 
 // systemUnderTest prepares and starts reporters and aggregators.
 type systemUnderTest struct{ e *apiServer }
@@ -97,8 +38,8 @@ func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metric
 
 // reporterGroups are the groups of a reporter's user. The user is that of the node in either case, so that the audit log tells who wrote. The policy
 // that narrows a reporter to its own entry is for the members of contract.ReporterGroup.
-func (s SystemUnderTest) reporterGroups() []string {
-	if s.ReporterIdentity == history.IdentityAdmin {
+func reporterGroups(r undertest.Reporter) []string {
+	if r.Identity == history.IdentityAdmin {
 		return []string{"system:masters", adminReporters}
 	}
 	return []string{contract.ReporterGroup}
@@ -119,7 +60,7 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	c, err := sut.command(orDefault(sut.e.opts.ReporterCommand, sut.withStreams(DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
+	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, sut.withStreams(DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
 	if err != nil {
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
@@ -157,7 +98,7 @@ func (sut *systemUnderTest) connectivity(n *Node) string {
 
 // choosesConnectivity reports whether the command of reporters has {connectivity}. A reporter without it uses its kubeconfig.
 func (sut *systemUnderTest) choosesConnectivity() bool {
-	return strings.Contains(orDefault(sut.e.opts.ReporterCommand, DefaultReporter), "{connectivity}")
+	return strings.Contains(orDefault(sut.e.opts.Reporter.Command, DefaultReporter), "{connectivity}")
 }
 
 // prepareAggregators makes a place for every replica. They go through the load balancer.
@@ -180,7 +121,7 @@ func (sut *systemUnderTest) prepareAggregators() error {
 			values["instance"] = leaseIdentity(instance)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
 			maps.Copy(values, serving)
-			return sut.command(orDefault(sut.e.opts.AggregatorCommand, sut.withStreams(DefaultAggregator, StreamingAggregator)), values, fmt.Sprintf("aggregator-%d", instance))
+			return sut.command(orDefault(sut.e.opts.Aggregator.Command, sut.withStreams(DefaultAggregator, StreamingAggregator)), values, fmt.Sprintf("aggregator-%d", instance))
 		})
 		sut.e.aggregators = append(sut.e.aggregators, &Target{unit, identity})
 	}
@@ -229,7 +170,7 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 }
 
 func (sut *systemUnderTest) command(text string, values map[string]string, log string) (Command, error) {
-	t, err := command.Parse(text, Placeholders()...)
+	t, err := command.Parse(text, undertest.Placeholders()...)
 	if err != nil {
 		return Command{}, err
 	}

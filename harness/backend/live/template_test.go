@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
 func TestTemplate(t *testing.T) {
-	parsed, err := command.Parse(`my-reporter --kms-sockets {sockets} '--name=node {node}' "" x{node}y`, Placeholders()...)
+	parsed, err := command.Parse(`my-reporter --kms-sockets {sockets} '--name=node {node}' "" x{node}y`, undertest.Placeholders()...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,23 +27,16 @@ func TestTemplateNamesWhatIsWrong(t *testing.T) {
 		"a 'b":           "not closed",
 		"a --x={socket}": "{socket} is unknown: expected one of {sockets}",
 	} {
-		if _, err := command.Parse(text, Placeholders()...); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := command.Parse(text, undertest.Placeholders()...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
-		}
-	}
-	for _, sut := range []SystemUnderTest{{ReporterCommand: "x {nodes}"}, {AggregatorCommand: "x {nodes}"}} {
-		what := "reporter command"
-		if sut.ReporterCommand == "" {
-			what = "aggregator command"
-		}
-		if err := sut.Validate(); err == nil || !strings.Contains(err.Error(), what) {
-			t.Errorf("%+v: %v", sut, err)
 		}
 	}
 }
 
 func TestDefaultCommandsAreTemplates(t *testing.T) {
-	if err := (SystemUnderTest{}).Validate(); err != nil {
-		t.Fatal(err)
+	for _, text := range []string{DefaultReporter, StreamingReporter, DefaultAggregator, StreamingAggregator, DefaultOperator} {
+		if _, err := command.Parse(text, undertest.Placeholders()...); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func New(opts Options) (*Backend, error) {
 		return nil, fmt.Errorf("local backend: %w", err)
 	}
 	b := &Backend{opts: opts}
-	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, SystemUnderTest: &b.opts.SystemUnderTest, PluginArgs: opts.PluginArgs, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
+	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, System: &b.opts.System, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
 		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
 		Boot: b.boot, Explain: explain, Idle: opts.idle(),
 	}})
@@ -68,14 +68,14 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	p, err := boot(ctx, newProcesses(shared.Programs, shared.Dir, b.binaries), shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.ReporterMountSockets, sample)
+	p, err := boot(ctx, newProcesses(shared.Programs, shared.Dir, b.binaries), shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
 	p.manifest = b.opts.Manifest
 	return p, err
 }
 
 // setUp finds the programs that are used, before anything boots.
 func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string)) (err error) {
-	for _, name := range b.opts.Own() {
+	for _, name := range live.Own(b.opts.System) {
 		if _, err := s.Programs.Find(ctx, name); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type controlPlane struct {
 	shape        Shape
 	dir          string // short: sockets are below it
 	logs         string
-	mountSockets bool // Options.ReporterMountSockets
+	mountSockets bool // Reporter.MountSockets
 
 	cp        *Cluster
 	lb        *netfault.LoadBalancer

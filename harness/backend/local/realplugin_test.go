@@ -9,28 +9,28 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // ownPlugin is a second fake plugin as the plugin under test. Its KMS is the process that the harness runs for fake plugins.
-func ownPlugin(more string) live.RealPlugin {
+func ownPlugin(more string) undertest.Plugin {
 	const kms = " --remote=unix://{shared}/../../kms.sock"
-	return live.RealPlugin{
+	return undertest.Plugin{
 		Command: "fake-kms-plugin serve --listen={endpoint} --node={node} --key-id={keyID} --key=own-{keyID}" + kms + more,
 		Break:   "fake-kms-plugin kms rule '{node}/*' --cut-off refuse" + kms,
 		Restore: "fake-kms-plugin kms unrule '{node}/*'" + kms,
 		Rotate:  "fake-kms-plugin kms rotate own-{keyID}" + kms,
-		Version: "1",
+		Product: undertest.Product{Version: "1"},
 	}
 }
 
-func underTest(t *testing.T, p live.RealPlugin, steps ...scenario.Step) result.Result {
+func underTest(t *testing.T, p undertest.Plugin, steps ...scenario.Step) result.Result {
 	t.Helper()
-	b := newBackend(t, Options{SystemUnderTest: live.SystemUnderTest{Plugin: p}})
+	b := newBackend(t, Options{System: undertest.System{Plugin: p}})
 	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
 	defer cancel()
 	s := scenario.Scenario{Name: "real", Title: "A plugin under test.", Area: "plugin", Topology: scenario.Topology{ControlPlanes: 2}, Steps: steps}
@@ -88,7 +88,7 @@ func TestHookThatFails(t *testing.T) {
 	p := ownPlugin("")
 	p.Rotate = "sh -c 'echo no session >&2; exit 7'"
 	r := underTest(t, p, do(&scenario.Rotate{}))
-	for _, want := range []string{"--plugin-rotate", "exit code 7", "no session"} {
+	for _, want := range []string{"plugin.rotate", "exit code 7", "no session"} {
 		if r.Status != result.Failed || !strings.Contains(r.Text(), want) {
 			t.Fatalf("%s: want %q", r.Text(), want)
 		}

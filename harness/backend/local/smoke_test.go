@@ -19,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // smokeTimeout bounds the whole test on a busy machine; it takes about 20 s.
@@ -246,7 +247,7 @@ func (w *world) recorded() {
 }
 
 func TestColdStartBringsEverythingUp(t *testing.T) {
-	b := newBackend(t, Options{ReporterMountSockets: os.Geteuid() == 0})
+	b := newBackend(t, Options{System: undertest.System{Reporter: undertest.Reporter{MountSockets: os.Geteuid() == 0}}})
 	ctx, cancel := context.WithTimeout(context.Background(), smokeTimeout)
 	defer cancel()
 	s := &scenario.Scenario{Name: "cold", Contract: "healthreports", Topology: scenario.Topology{ControlPlanes: 1, Start: scenario.StartStopped}}

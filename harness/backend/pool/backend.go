@@ -10,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
 )
 
@@ -30,10 +31,8 @@ type BackendOptions[P Real] struct {
 	// Pool is without Begin, which a Backend does the same way for all.
 	Pool Options[P]
 	Name string
-	// SystemUnderTest is read when a scenario begins: SetUp may change it.
-	SystemUnderTest *live.SystemUnderTest
-	// PluginArgs are further arguments of every fake plugin, quoted as in a command template.
-	PluginArgs string
+	// System is read when a scenario begins: SetUp may change it.
+	System *undertest.System
 	// SetUp makes what a backend shares beside Shared. It is called before the first boot, and again if it failed.
 	SetUp func(ctx context.Context, s Shared, progress func(string)) error
 }
@@ -54,7 +53,7 @@ type Backend[P Real] struct {
 func NewBackend[P Real](o BackendOptions[P]) *Backend[P] {
 	b := &Backend[P]{opts: o}
 	o.Pool.Begin = func(ctx context.Context, p P, spec backend.Spec, release Release) (*live.Environment, error) {
-		return live.Begin(ctx, p.Parts(), spec, live.Options{SystemUnderTest: *o.SystemUnderTest, Programs: b.shared.Programs, Release: release})
+		return live.Begin(ctx, p.Parts(), spec, live.Options{System: *o.System, Programs: b.shared.Programs, Release: release})
 	}
 	b.pool = New(o.Pool)
 	return b
@@ -94,8 +93,8 @@ func (b *Backend[P]) Shared(ctx context.Context, progress func(string)) (s Share
 		return s, err
 	}
 	s = Shared{dir.Path, live.NewPrograms(dir.Path, progress)}
-	s.Programs.Plugin = b.opts.SystemUnderTest.Plugin
-	if s.Programs.PluginArgs, err = command.Split(b.opts.PluginArgs); err == nil {
+	s.Programs.Plugin = b.opts.System.Plugin
+	if s.Programs.PluginArgs, err = command.Split(b.opts.System.FakePlugin.Args); err == nil {
 		err = b.opts.SetUp(ctx, s, progress)
 	}
 	if err != nil {

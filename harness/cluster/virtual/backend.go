@@ -22,10 +22,11 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 type Options struct {
-	live.SystemUnderTest
+	undertest.System
 	live.TestHooks
 	// Programs that can be run, by name; nil: Programs().
 	Programs map[string]Main
@@ -101,7 +102,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	m := newMachine(network.New(seed), seed, b.options.Programs)
 	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/2).String()}, b.options.PluginArgs)
 	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
-	e, err := local.On(ctx, on, spec, live.Options{SystemUnderTest: b.options.SystemUnderTest, TestHooks: b.options.TestHooks}, dir)
+	e, err := local.On(ctx, on, spec, live.Options{System: b.options.System, TestHooks: b.options.TestHooks}, dir)
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
 	}

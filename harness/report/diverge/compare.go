@@ -21,25 +21,25 @@ const (
 
 // Result of a comparison.
 type Result struct {
-	Verdict Verdict
+	Verdict Verdict `json:"verdict"`
 	// First is where they part first, Others are the names of further strands that differ.
-	First  *Divergence
-	Others []string
+	First  *Divergence `json:"first,omitempty"`
+	Others []string    `json:"others,omitempty"`
 }
 
 // Divergence is where one strand parts. Common is what both said last; Then what each said next, nil if nothing.
 type Divergence struct {
-	Strand string
-	Common [2]*Saying
-	Then   [2]*Saying
+	Strand string     `json:"strand"`
+	Common [2]*Saying `json:"common"`
+	Then   [2]*Saying `json:"then"`
 	// During is the last step or expectation that had begun on each side.
-	During [2]string
+	During [2]string `json:"during"`
 }
 
 type Saying struct {
-	Event  history.Event
-	Offset time.Duration // since the healthy control began
-	Text   string
+	Event  history.Event `json:"event"`
+	Offset time.Duration `json:"offset"` // since the healthy control began
+	Text   string        `json:"text"`
 }
 
 // Compare is a pure function of two histories.

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/provider"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // Provider is one cluster of e2e-framework.
@@ -38,7 +39,7 @@ func create(ctx context.Context, s provider.Spec[Config]) (*kind.Cluster, error)
 		return nil, fmt.Errorf("WithPath(%q): kind is built in, expected no path; a node image is the option NodeImage", s.Path)
 	}
 	c, err := kind.Boot(ctx, kind.BootOptions{
-		Options:       kind.Options{NodeImage: s.Config.NodeImage, ReporterImage: s.Config.ReporterImage, ReporterArgs: s.Config.ReporterArgs},
+		Options:       kind.Options{NodeImage: s.Config.NodeImage, System: undertest.System{Reporter: undertest.Reporter{Image: s.Config.ReporterImage, Args: s.Config.ReporterArgs}}},
 		ControlPlanes: s.Config.ControlPlanes, KeyIDs: s.Config.KeyIDs, Progress: s.Config.Progress,
 	})
 	if err != nil {

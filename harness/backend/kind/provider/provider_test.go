@@ -74,7 +74,7 @@ func TestCreateErrors(t *testing.T) {
 		"negative":         {with(provider.ControlPlanes(-1)), "controlPlanes is -1"},
 		"too many keyIDs":  {with(provider.Health("1", "2", "3", "4")), "4 plugins on a node: the API servers' pods have 3 containers"},
 		"no keyID":         {with(provider.Health()), "keyIDs is empty"},
-		"only its args":    {with(provider.Health("1"), provider.Reporter("", "--x")), "--reporter-args without --reporter-image"},
+		"only its args":    {with(provider.Health("1"), provider.Reporter("", "--x")), "reporter.args: expected with reporter.image only"},
 		"an open template": {with(provider.Health("1"), provider.Reporter("i", "--x {y}")), "{y} is unknown"},
 		"no file":          {withConfig("/nonexistent"), "read the configuration"},
 		"empty keyIDs":     {withConfig(write("keyIDs: []")), "keyIDs is empty"},
