@@ -42,7 +42,7 @@ func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
 func boot(ctx context.Context, on Ground, s Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
-	p = &controlPlane{Ground: on, shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
+	p = &controlPlane{Ground: on, Events: on.Events(), shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	p.network, p.repairs = network{p}, repair{p}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)

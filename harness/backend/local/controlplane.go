@@ -18,6 +18,7 @@ import (
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
 	Ground
+	Events
 	network
 	shape        Shape
 	dir          string // short: sockets are below it
