@@ -12,17 +12,17 @@ import (
 )
 
 // NewCatalogueCommand needs no plugin: it is what this program knows.
-func NewCatalogueCommand() *cobra.Command {
+func NewCatalogueCommand(faults fault.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use: "catalogue [FAULT]", Short: "List every fault, or the parameters of one", Args: cobra.MaximumNArgs(1),
 		Example: "  kmsharness plugin catalogue\n  kmsharness plugin catalogue delay",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return printFault(cmd.OutOrStdout(), args[0])
+				return printFault(cmd.OutOrStdout(), faults, args[0])
 			}
 			tab := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(tab, "FAULT\tWHAT IT DOES")
-			for _, d := range fault.Catalogue() {
+			for _, d := range faults.Definitions() {
 				fmt.Fprintf(tab, "%s\t%s\n", d.Name, d.Summary)
 			}
 			return tab.Flush()
@@ -30,8 +30,8 @@ func NewCatalogueCommand() *cobra.Command {
 	}
 }
 
-func printFault(w io.Writer, name string) error {
-	d, err := fault.Lookup(name)
+func printFault(w io.Writer, faults fault.Catalogue, name string) error {
+	d, err := faults.Lookup(name)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func printFault(w io.Writer, name string) error {
 }
 
 // NewProfilesCommand needs no plugin: it is what the data files say.
-func NewProfilesCommand() *cobra.Command {
+func NewProfilesCommand(profiles profile.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use: "profiles [NAME|FILE]", Short: "List the provider profiles, or everything of one", Args: cobra.MaximumNArgs(1),
 		Long: `List the provider profiles, or everything of one: the shape of its key_id, how long its calls take, and its failures with what each
@@ -57,9 +57,9 @@ method answers. A file of your own is read and checked.`,
 		Example: "  kmsharness profiles\n  kmsharness profiles vault\n  kmsharness profiles ./mine.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return printProfiles(cmd.OutOrStdout())
+				return printProfiles(cmd.OutOrStdout(), profiles)
 			}
-			p, err := profile.Load(args[0])
+			p, err := profiles.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -68,11 +68,11 @@ method answers. A file of your own is read and checked.`,
 	}
 }
 
-func printProfiles(w io.Writer) error {
+func printProfiles(w io.Writer, profiles profile.Catalogue) error {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "PROFILE\tFAILURE\tWHAT HAS HAPPENED")
-	for _, name := range profile.Names() {
-		p, err := profile.Builtin(name)
+	for _, name := range profiles.Names() {
+		p, err := profiles.Find(name)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/control"
 	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -81,7 +82,7 @@ func (to connect[C]) journal(short, example, entries string, open func(context.C
 type target struct{ endpoint, tokenFile string }
 
 // NewPluginCommand has the verbs that drive a plugin which runs.
-func NewPluginCommand() *cobra.Command {
+func NewPluginCommand(faults fault.Catalogue) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "plugin",
@@ -89,7 +90,7 @@ func NewPluginCommand() *cobra.Command {
 		Long: `Drive a fake plugin through its control API. Its endpoint is --control, or ` + EnvControl + `.
 kmsharness up prints the endpoints of an environment's plugins.`,
 	}
-	cmd.AddCommand(verbs(&t)...)
+	cmd.AddCommand(verbs(&t, faults)...)
 	t.register(cmd)
 	return cmd
 }
@@ -117,7 +118,7 @@ func (t *target) connect() (*client.Client, error) {
 }
 
 // verbs are the commands themselves, for a program that has them next to others.
-func verbs(t *target) []*cobra.Command {
+func verbs(t *target, faults fault.Catalogue) []*cobra.Command {
 	to := connect[*client.Client](t.connect)
 	return []*cobra.Command{
 		to.verb("status", "Show the plugin, its KEK and the faults in force", "  kmsharness plugin status --control unix:///run/control-1.sock",
@@ -137,7 +138,7 @@ func verbs(t *target) []*cobra.Command {
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Keys(ctx) }),
 		to.verb("faults", "List the faults in force", "  kmsharness plugin faults",
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Faults(ctx) }),
-		NewCatalogueCommand(), NewProfilesCommand(), kmsCommand(),
+		NewCatalogueCommand(faults), NewProfilesCommand(faults.Profiles), kmsCommand(),
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 
 // The five providers of the plugin management seed are there, each under the name of its file, with failures and sources.
 func TestBuiltins(t *testing.T) {
-	if got := strings.Join(Names(), " "); got != "aws azure gcp thales vault" {
+	if got := strings.Join((Catalogue{}).Names(), " "); got != "aws azure gcp thales vault" {
 		t.Fatalf("profiles: %s", got)
 	}
-	for _, name := range Names() {
-		p, err := Load(name)
+	for _, name := range (Catalogue{}).Names() {
+		p, err := Catalogue{}.Load(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -43,7 +43,7 @@ func TestKeyIDs(t *testing.T) {
 		"gcp":    "projects/example/locations/europe-west1/keyRings/openshift/cryptoKeys/key-1/cryptoKeyVersions/1",
 		"thales": "6b656b2d6131",
 	} {
-		p, err := Builtin(name)
+		p, err := Catalogue{}.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func TestKeyIDs(t *testing.T) {
 			t.Errorf("%s: key_id %q, want one like %q", name, got, want)
 		}
 	}
-	for _, name := range Names() {
-		p, err := Builtin(name)
+	for _, name := range (Catalogue{}).Names() {
+		p, err := Catalogue{}.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestAFileOfOnesOwn(t *testing.T) {
 	if err := os.WriteFile(file, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Load(file)
+	p, err := Catalogue{}.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestAFileOfOnesOwn(t *testing.T) {
 	if _, err := p.Failure("lost"); err == nil || !strings.Contains(err.Error(), "it has: gone") {
 		t.Errorf("an unknown failure: %v", err)
 	}
-	if _, err := Load(file + "x.yaml"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (Catalogue{}).Load(file + "x.yaml"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := Load("awss"); err == nil || !strings.Contains(err.Error(), "there are: aws, azure") {
+	if _, err := (Catalogue{}).Load("awss"); err == nil || !strings.Contains(err.Error(), "there are: aws, azure") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }

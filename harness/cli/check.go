@@ -8,9 +8,10 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
-func newCheckCommand() *cobra.Command {
+func newCheckCommand(x standard.Extensions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check HISTORY...",
 		Short: "Judge saved histories again, offline",
@@ -26,7 +27,7 @@ Nothing but the file is looked at: a history from another machine is judged just
 				if err != nil {
 					return err
 				}
-				verdict := check.Run(events)
+				verdict := check.Run(events, x.Invariants...)
 				fmt.Fprintf(cmd.OutOrStdout(), "== %s\n", filepath.ToSlash(path))
 				check.Print(cmd.OutOrStdout(), verdict)
 				switch verdict.Outcome {

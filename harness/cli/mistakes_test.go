@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // Every mistake on the command line is one line that names the mistake and what was expected, and exit code 2: it says
@@ -114,7 +115,7 @@ func TestFlagsReproduceTheOptions(t *testing.T) {
 	if got := strings.Join(o.Flags(), " "); got != want {
 		t.Errorf("flags %s, want %s", got, want)
 	}
-	cmd := newRunCommand()
+	cmd := newRunCommand(standard.Extensions{})
 	for _, f := range o.Flags() {
 		name, isFlag := strings.CutPrefix(f, "--")
 		if isFlag && cmd.Flags().Lookup(name) == nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/text"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-func newScenarioExplainCommand() *cobra.Command {
+func newScenarioExplainCommand(x standard.Extensions) *cobra.Command {
 	var production bool
 	cmd := &cobra.Command{
 		Use:     "explain FILE|NAME",
@@ -24,7 +25,7 @@ func newScenarioExplainCommand() *cobra.Command {
 		Example: "  kmsharness scenario explain my-failure.yaml\n  kmsharness scenario explain plugin-hangs",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := findScenario(args[0])
+			s, err := findScenario(x, args[0])
 			if err != nil {
 				return err
 			}

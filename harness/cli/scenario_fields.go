@@ -11,9 +11,11 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
-func newScenarioFieldsCommand() *cobra.Command {
+func newScenarioFieldsCommand(x standard.Extensions) *cobra.Command {
 	return &cobra.Command{
 		Use:     "fields [WORD]",
 		Short:   "List the fields of scenario files: verbs, arguments, values",
@@ -22,7 +24,7 @@ func newScenarioFieldsCommand() *cobra.Command {
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var text bytes.Buffer
-			if err := printSchema(&text); err != nil {
+			if err := printSchema(x, &text); err != nil {
 				return err
 			}
 			var root field

@@ -7,10 +7,11 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-func newScenarioListCommand() *cobra.Command {
+func newScenarioListCommand(x standard.Extensions) *cobra.Command {
 	var area, output string
 	var byStatement bool
 	cmd := &cobra.Command{
@@ -19,7 +20,7 @@ func newScenarioListCommand() *cobra.Command {
 		Long:    "List the catalogue of this program, or the scenarios of files.",
 		Example: "  kmsharness scenario list\n  kmsharness scenario list --area network -o wide\n  kmsharness scenario list --statements",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := listed(args, area)
+			all, err := listed(x, args, area)
 			if err != nil {
 				return err
 			}
@@ -46,12 +47,12 @@ func newScenarioListCommand() *cobra.Command {
 	return cmd
 }
 
-func listed(paths []string, area string) (all []*scenario.Scenario, err error) {
+func listed(x standard.Extensions, paths []string, area string) (all []*scenario.Scenario, err error) {
 	if err := oneOf("area", area, scenario.Areas()...); area != "" && err != nil {
 		return nil, err
 	}
 	if len(paths) > 0 {
-		all, err = load(paths)
+		all, err = load(x, paths)
 	} else {
 		all, err = scenarios.Load()
 	}

@@ -21,7 +21,7 @@ import (
 
 type draft struct{ name, title, area, from string }
 
-func newScenarioNewCommand() *cobra.Command {
+func newScenarioNewCommand(x standard.Extensions) *cobra.Command {
 	var d draft
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -36,7 +36,7 @@ with them, to be changed. What the flags leave out is asked. An existing file is
 			if err := d.ask(bufio.NewReader(cmd.InOrStdin()), cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return d.write(cmd.OutOrStdout())
+			return d.write(x, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&d.title, "title", "", "one sentence that says what must hold")
@@ -72,13 +72,13 @@ func answer(in *bufio.Reader, out io.Writer, question string) (string, error) {
 	return "", err
 }
 
-func (d *draft) write(out io.Writer) error {
+func (d *draft) write(x standard.Extensions, out io.Writer) error {
 	from, err := d.closest()
 	if err != nil {
 		return err
 	}
 	text, file := d.text(from), d.name+".yaml"
-	parser, err := standard.Parser()
+	parser, err := x.Parser()
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (d *draft) write(out io.Writer) error {
 	if err := writeNew(file, text); err != nil {
 		return err
 	}
-	if err := writeSchema(); err != nil {
+	if err := writeSchema(x); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s has the steps of %s: change them, and watch what comes of it:\n  kmsharness scenario watch %s\n", file, from, file)
@@ -119,9 +119,9 @@ func (d *draft) text(from string) []byte {
 }
 
 // writeSchema puts the schema beside the file, for editors: that of this program, whatever was there.
-func writeSchema() error {
+func writeSchema(x standard.Extensions) error {
 	var text bytes.Buffer
-	if err := printSchema(&text); err != nil {
+	if err := printSchema(x, &text); err != nil {
 		return err
 	}
 	return os.WriteFile(scenario.SchemaFile, text.Bytes(), 0o644)

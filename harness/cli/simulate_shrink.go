@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 )
 
@@ -24,7 +25,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 		Example: `  kmsharness simulate shrink swarm-42.yaml --seed 42 --out /tmp/short`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := findScenario(args[0])
+			s, err := findScenario(standard.Extensions{}, args[0])
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ in memory too: this is for an afternoon, not for a week.`,
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
-	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Names(), ", "))
+	cmd.Flags().StringVar(&f.profile, "profile", "", "provider that the plugins stand for: "+strings.Join(profile.Catalogue{}.Names(), ", "))
 	pluginFlags(cmd.Flags(), &f.plugin)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd
@@ -79,7 +79,7 @@ func (f *upFlags) validate() error {
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
 		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
 	}
-	if err := oneOf("profile", f.profile, profile.Names()...); f.profile != "" && err != nil {
+	if err := oneOf("profile", f.profile, profile.Catalogue{}.Names()...); f.profile != "" && err != nil {
 		return err
 	}
 	if f.profile != "" && !f.plugin.IsZero() {

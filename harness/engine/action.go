@@ -30,7 +30,7 @@ func (a *action) advance(time.Time) bool {
 	result, over := a.run.results[a.id]
 	if over && result.State == history.ActionFailed {
 		a.run.failed = true
-		a.run.progress("%s %s FAILED: %s", a.id, a.action.Verb(), result.Error)
+		a.run.progress("%s %s FAILED: %s", a.id, scenario.VerbOf(a.action), result.Error)
 	}
 	return over
 }
@@ -44,8 +44,8 @@ func (a *action) begin() {
 	if a.heal {
 		a.run.done = append(a.run.done, resolved)
 	}
-	a.run.progress("%s %s", a.id, actionLine(a.action.Verb(), target, params))
-	event := history.Action{ID: a.id, Verb: string(a.action.Verb()), Target: target, Params: params, State: history.ActionBegan}
+	a.run.progress("%s %s", a.id, actionLine(scenario.VerbOf(a.action), target, params))
+	event := history.Action{ID: a.id, Verb: string(scenario.VerbOf(a.action)), Target: target, Params: params, State: history.ActionBegan}
 	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: scenario.OfAPIServer(resolved), Payload: &event})
 	a.run.concurrent(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }

@@ -98,7 +98,10 @@ func (r *run) undone() []scenario.Action {
 func (r *run) released() []scenario.Action {
 	var out []scenario.Action
 	for _, of := range append([]string{""}, r.state.APIServers()...) {
-		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb() == scenario.VerbInject && scenario.OfAPIServer(a) == of })
+		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool {
+			_, ok := a.(*scenario.Inject)
+			return ok && scenario.OfAPIServer(a) == of
+		})
 		if injected {
 			out = append(out, &scenario.Release{Plugin: scenario.Selector{APIServer: of}})
 		}

@@ -66,7 +66,11 @@ func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {
 	return n, true
 }
 
+// childOf is the value of a field or the item of an index; nil if there is none.
 func childOf(n *yaml.Node, name string) *yaml.Node {
+	if n == nil {
+		return nil
+	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {

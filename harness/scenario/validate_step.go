@@ -52,7 +52,7 @@ func (v *validation) step(s Step, at place, g group) {
 		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
 		return
 	}
-	v.mapping(reflect.ValueOf(s.file()), v.steps.of(is[0]), at)
+	v.mapping(reflect.ValueOf(s.file()), v.parser.steps[is[0]], at)
 	g.depth++
 	switch {
 	case s.Action != nil:
@@ -156,11 +156,11 @@ const (
 
 // action applies the rules of a verb that involve more than one argument, or the topology.
 func (v *validation) action(a Action, at place) {
-	if NewAction(a.Verb()) == nil {
-		v.keyword(at, "verb", string(a.Verb()), keywords())
+	if _, known := v.parser.Verbs.find(VerbOf(a)); !known {
+		v.keyword(at, "verb", string(VerbOf(a)), v.parser.keywords)
 		return
 	}
-	if c, ok := a.(checked); ok {
-		c.check(v, at)
+	if c, ok := a.(Validator); ok {
+		c.Validate(Validation{v, at})
 	}
 }

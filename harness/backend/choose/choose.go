@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -113,6 +115,8 @@ type Options struct {
 	Streaming bool
 	// OperatorPatience is by how much times of real time within which a scenario with an operator expects something are multiplied; 0 and 1 leave them.
 	OperatorPatience int
+	// Faults are those of the plugins on sim, where programs are compiled in.
+	Faults fault.Catalogue
 	// Strict makes house rules fail also programs that are not this project's.
 	Strict bool
 }
@@ -180,7 +184,9 @@ func (o Options) watchKind(ctx context.Context) func(context.Context, func(strin
 
 func (o Options) virtual() (Backend, error) {
 	if o.SystemUnderTest == (live.SystemUnderTest{}) && o.PluginArgs == "" && !o.ReporterMountSockets {
-		return virtual.New(virtual.Options{}), nil
+		programs := virtual.Programs()
+		programs[live.PluginProgram] = plugin.Options{Faults: o.Faults}.Main
+		return virtual.New(virtual.Options{Programs: programs}), nil
 	}
 	return nil, fmt.Errorf("--backend %s: --reporter-command, --aggregator-command, --operator-command, --reporter-identity, --plugin-command, --plugin-args "+
 		"and --reporter-mount-sockets are for --backend local", virtual.Name+" runs programs that are compiled into it")

@@ -78,10 +78,10 @@ func TestFitOfWholeOperator(t *testing.T) {
 			o := choose.Options{Options: local.Options{SystemUnderTest: live.SystemUnderTest{OperatorCommand: "operator", OperatorDoor: door}}}
 			f := o.Fit(s, "local")
 			if len(f.Unsupported) != want {
-				t.Errorf("%s with door %s: unsupported %q, want %d", action.Verb(), door, f.Unsupported, want)
+				t.Errorf("%s with door %s: unsupported %q, want %d", scenario.VerbOf(action), door, f.Unsupported, want)
 			}
 			if left := f.Scenario.ClusterOperator.Union().Leave; left != (door == live.DoorWhole) || s.ClusterOperator.Left {
-				t.Errorf("%s with door %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", action.Verb(), door, left, s.ClusterOperator.Left)
+				t.Errorf("%s with door %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", scenario.VerbOf(action), door, left, s.ClusterOperator.Left)
 			}
 		}
 	}

@@ -1,0 +1,27 @@
+package live
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/dynamic"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
+)
+
+// What actions of other modules use of an environment.
+var _ backend.Cluster = (*Environment)(nil)
+
+// Client implements backend.Cluster.
+func (e *Environment) Client(node string) (dynamic.Interface, error) {
+	if node == "" {
+		return e.controlPlane.Nodes().Admin()
+	}
+	n := e.controlPlane.Nodes().Get(node)
+	if n == nil {
+		return nil, fmt.Errorf("there is no node %q: there are %v", node, e.Nodes())
+	}
+	return n.direct(), nil
+}
+
+// Record implements backend.Cluster.
+func (e *Environment) Record(payload any) { e.record(payload) }
