@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // What actions of other modules use of an environment.
-var _ backend.Cluster = (*Environment)(nil)
+var _ scenario.Cluster = (*Environment)(nil)
 
-// Client implements backend.Cluster.
+// Client implements scenario.Cluster.
 func (e *Environment) Client(node string) (dynamic.Interface, error) {
 	if node == "" {
 		return e.controlPlane.Nodes().Admin()
@@ -23,5 +23,5 @@ func (e *Environment) Client(node string) (dynamic.Interface, error) {
 	return n.direct(), nil
 }
 
-// Record implements backend.Cluster.
+// Record implements scenario.Cluster.
 func (e *Environment) Record(payload any) { e.record(payload) }
