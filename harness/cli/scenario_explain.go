@@ -41,10 +41,6 @@ func newScenarioExplainCommand(x standard.Extensions) *cobra.Command {
 }
 
 func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
-	rows, err := explain.Timeline(s, t)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n", s.Name, s.Area, s.Title)
 	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", text.Count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
 		text.Count(s.Topology.Aggregators, "aggregator"), t.Interval)
@@ -59,7 +55,7 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 	for _, e := range s.Excused {
 		fmt.Fprintf(w, "A violation of %s is wanted: %s\n\n", e.Invariant, e.Reason)
 	}
-	return explain.Write(w, rows)
+	return explain.Write(w, explain.Timeline(s, t))
 }
 
 func statementIDs() ([]string, error) {

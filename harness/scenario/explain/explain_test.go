@@ -46,11 +46,7 @@ func rows(t *testing.T) []Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Timeline(s, timing())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return Timeline(s, timing())
 }
 
 // Every step begins when those before it can have ended, and what was done is in force until something ends it.
