@@ -124,8 +124,8 @@ func TestAFileOfOnesOwn(t *testing.T) {
 // Every mistake is told with its line and what was expected.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{good, "", "f.yaml:1: the file is empty"},
-		{good, "name: [", "f.yaml:1: not valid YAML"},
+		{good, "", "f.yaml:1: file is empty"},
+		{good, "name: [", "f.yaml:2: not valid YAML"},
 		{"summary: s\nplugin", "sumary: s\nplugin", `f.yaml:2: unknown field "sumary" in the profile, expected name, summary`},
 		{"name: mine\n", "", `f.yaml:1: field "name" is missing in the profile`},
 		{"plugin: p\n", "plugin: p\nplugin: q\n", `f.yaml:4: field "plugin" occurs twice`},
@@ -144,7 +144,7 @@ func TestMistakes(t *testing.T) {
 		{"  Status: {healthz: not well}\n  Encrypt: {code: Unavailable, text: gone, after: 2s}\n", "", `f.yaml:10: failure "gone" strikes nothing`},
 		{"- name: gone\n", "- name: gone\n  summary: s\n  source: s\n  Status: {after: 1s}\n- name: gone\n", `f.yaml:14: failure "gone" occurs twice`},
 		{"failures:\n", "failures: none\nx:\n", `f.yaml:9: failures: expected a list`},
-		{"summary: s\nplugin", "summary: &a s\nplugin", `f.yaml:2: an anchor or alias`},
+		{"summary: s\nplugin", "summary: &a s\nplugin", `f.yaml:2: anchor &a`},
 		{"summary: s\nplugin", "summary: !x s\nplugin", `f.yaml:2: tag !x`},
 		{"failures:", "lease: {ttl: 1s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 1s and longest 5s, expected 2s <= ttl <= longest"},
 		{"failures:", "lease: {ttl: 6s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 6s and longest 5s"},

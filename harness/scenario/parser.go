@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
+	"github.com/kmsharness/kmsharness/internal/strictyaml"
 )
 
 // FaultChecker knows the faults of the fake plugin. The catalogue of fakeplugin/fault is behind it in
@@ -58,8 +59,12 @@ func NewParser(o Options) (*Parser, error) {
 
 // Parse reads one scenario file. The error is Problems: every mistake of the file, one line each.
 func (p *Parser) Parse(name string, data []byte) (*Scenario, error) {
-	root, problems := document(name, data)
-	if len(problems) > 0 {
+	root, found := strictyaml.Read(data, "scenario", "apiVersion: "+APIVersion)
+	if len(found) > 0 {
+		var problems Problems
+		for _, p := range found {
+			problems = append(problems, Problem{File: name, Pos: Position{p.Line, p.Column}, What: p.What})
+		}
 		return nil, problems.orNil()
 	}
 	c := checker{file: name, parser: p}

@@ -53,6 +53,8 @@ func (p place) subject() string {
 // within reports whether p is q or inside of it.
 func (p place) within(q place) bool { return len(p) >= len(q) && slices.Equal(p[:len(q)], q) }
 
+func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }
+
 // node finds the value at a place, or the nearest value around it.
 func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {
 	n = root

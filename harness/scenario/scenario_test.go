@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/strictyaml"
 )
 
 func timing() contract.Timing {
@@ -117,7 +118,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d scenarios, %v", len(got), err)
 	}
 	write("b/plugin-hangs.yaml", valid)
-	write("b/huge.yaml", strings.Repeat("#", scenario.MaxFileBytes+10))
+	write("b/huge.yaml", strings.Repeat("#", strictyaml.MaxBytes+10))
 	_, err = p.Load(dir)
 	for _, want := range []string{`scenario "plugin-hangs" stands in`, "b/huge.yaml:1:1: file is 1048577 bytes, expected at most 1048576"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
