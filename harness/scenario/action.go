@@ -13,10 +13,10 @@ import (
 )
 
 // Action is what a step does to the environment: a pointer to a struct, whose tags describe its arguments (shape). Each verb has a type in a file of
-// its own, with all that is known of the verb: its arguments, their rules, its words, what it acts on and what ends its effect.
+// its own, with all that is known of the verb: its arguments, their rules, what it acts on and what ends its effect.
 type Action interface {
-	// Describe is the action as a sentence: "link reporter → apiserver of cp-2: slow (delay 2I)".
-	Describe() string
+	// About says what the verb does, in the fewest words, for editors.
+	About() string
 }
 
 // What an action may have besides.
@@ -213,28 +213,15 @@ func Resolve(a Action, t contract.Timing, faults FaultChecker) (Action, error) {
 	return a, nil
 }
 
-// parameters are the parameters of an action in the order of their names, in parentheses, but for some.
-func parameters(a Action, but ...string) string {
-	var all []string
+// Line is an action on one line: verb, target, and the parameters in the order of their names, so that two runs read alike.
+func Line(a Action, nodes []string) string {
+	words := []string{string(VerbOf(a))}
+	if target := Target(a, nodes); target != "" {
+		words = append(words, target)
+	}
 	params := Params(a)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if !slices.Contains(but, name) {
-			all = append(all, fmt.Sprintf("%s %v", name, params[name]))
-		}
+		words = append(words, fmt.Sprintf("%s=%v", name, params[name]))
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(all, ", ") + ")"
-}
-
-// ofNode names the node of something that each node has.
-func ofNode(node string) string {
-	switch node {
-	case "", NodeAll:
-		return " of all nodes"
-	case NodeAny:
-		return " of the node that is drawn"
-	}
-	return " of " + node
+	return strings.Join(words, " ")
 }

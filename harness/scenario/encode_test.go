@@ -45,8 +45,8 @@ func TestEncodeKeepsActions(t *testing.T) {
 		}
 		for i, a := range s.Actions() {
 			want := kept[i]
-			if scenario.VerbOf(a) != scenario.VerbOf(want) || a.Describe() != want.Describe() || scenario.Target(a, nil) != scenario.Target(want, nil) || !reflect.DeepEqual(scenario.Params(a), scenario.Params(want)) {
-				t.Errorf("%s: %q, expected %q, in\n%s", examples[i], a.Describe(), want.Describe(), text)
+			if scenario.VerbOf(a) != scenario.VerbOf(want) || scenario.Line(a, nil) != scenario.Line(want, nil) || scenario.Target(a, nil) != scenario.Target(want, nil) || !reflect.DeepEqual(scenario.Params(a), scenario.Params(want)) {
+				t.Errorf("%s: %q, expected %q, in\n%s", examples[i], scenario.Line(a, nil), scenario.Line(want, nil), text)
 			}
 		}
 	}

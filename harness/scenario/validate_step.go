@@ -156,7 +156,7 @@ const (
 
 // action applies the rules of a verb that involve more than one argument, or the topology.
 func (v *validation) action(a Action, at place) {
-	if _, known := v.parser.Verbs.find(VerbOf(a)); !known {
+	if v.parser.Verbs.find(VerbOf(a)) == nil {
 		v.keyword(at, "verb", string(VerbOf(a)), v.parser.keywords)
 		return
 	}

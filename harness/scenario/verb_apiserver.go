@@ -20,7 +20,9 @@ type APIServer struct {
 
 func (*APIServer) Harm() string { return "apiserver" }
 
-func (a *APIServer) Describe() string { return "apiserver" + " " + parameters(a) }
+func (*APIServer) About() string {
+	return "writes the configuration that the API server operator acts upon"
+}
 
 func (a *APIServer) Validate(v Validation) {
 	if !v.Scenario().Topology.ByOperator() {

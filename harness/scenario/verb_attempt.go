@@ -54,7 +54,9 @@ type Attempt struct {
 	Certificate string `yaml:"certificate,omitempty" enum:"none,expired,forged,foreign" with:"verb=stream" description:"of a stream; default that of the node's reporter"`
 }
 
-func (a *Attempt) Describe() string { return "attempt" + parameters(a) }
+func (*Attempt) About() string {
+	return "a request under a reporter's identity"
+}
 
 // Path is what Resource names.
 func (a *Attempt) Path() (group, plural, subresource string) {

@@ -9,8 +9,8 @@ type Clock struct {
 	By Duration `yaml:"by,omitempty" with:"mode=ahead,behind" needed:"2I"`
 }
 
-func (c *Clock) Describe() string {
-	return "clock" + " " + Selector{Role: c.Role, Node: c.Node}.describeProcesses() + parameters(c)
+func (*Clock) About() string {
+	return "sets the clock of a node or of the aggregators"
 }
 
 func (c *Clock) Validate(v Validation) {

@@ -17,7 +17,9 @@ type Condition struct {
 // Text is the message.
 func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 
-func (c *Condition) Describe() string { return "condition" + parameters(c) }
+func (*Condition) About() string {
+	return "sets or deletes somebody else's condition on the operator CR"
+}
 
 func (c *Condition) Validate(v Validation) {
 	if n := len(c.Manager); n > contract.MaxFieldManagerBytes {

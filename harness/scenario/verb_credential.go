@@ -40,11 +40,8 @@ func (c *Credential) Target([]string) string {
 	return strings.TrimSpace("credential " + c.Node)
 }
 
-func (c *Credential) Describe() string {
-	if c.Provider {
-		return "credential of the plugins: " + c.Mode
-	}
-	return "credential of the reporter" + ofNode(c.Node) + ": " + c.Mode
+func (*Credential) About() string {
+	return "lets the credential of a reporter expire, or renews it, or changes that of the plugins"
 }
 
 func (c *Credential) Harm() string {

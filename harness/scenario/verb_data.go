@@ -34,7 +34,9 @@ func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d
 // ClusterWide implements ClusterWide: objects are written through each API server.
 func (*Data) ClusterWide() {}
 
-func (d *Data) Describe() string { return d.Op + " secrets" + parameters(d, "op") }
+func (*Data) About() string {
+	return "writes secrets, or reads them all back"
+}
 
 func (d *Data) Validate(v Validation) {
 	if v.Scenario().Topology.ByOperator() && d.Op == DataMigrate {

@@ -20,7 +20,9 @@ func (*Encryption) ClusterWide() {}
 
 func (*Encryption) Harm() string { return "encryption" }
 
-func (e *Encryption) Describe() string { return "encryption type " + e.Type + parameters(e, "type") }
+func (*Encryption) About() string {
+	return "changes the cluster's encryption type, or its plugins"
+}
 
 func (e *Encryption) Validate(v Validation) {
 	if v.Scenario().Topology.ByOperator() {

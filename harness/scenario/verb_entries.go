@@ -7,11 +7,8 @@ type Entries struct {
 	Node  string `yaml:"node,omitempty" refers:"node" description:"the entry of this node, which has a reporter"`
 }
 
-func (e *Entries) Describe() string {
-	if e.Node != "" {
-		return "entry of " + e.Node + ": overwritten by another field manager"
-	}
-	return "typed list: entries of nodes that do not exist" + parameters(e)
+func (*Entries) About() string {
+	return "fills the typed list with entries of nodes that do not exist"
 }
 
 func (e *Entries) Validate(v Validation) {

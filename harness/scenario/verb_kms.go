@@ -12,7 +12,9 @@ func (*Rotate) ClusterWide() {}
 
 func (*Rotate) Harm() string { return "rotate" }
 
-func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + parameters(r) }
+func (*Rotate) About() string {
+	return "a new KEK in the remote KMS; each plugin notices with its own lag"
+}
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
@@ -43,8 +45,8 @@ const (
 
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
 
-func (k *KMS) Describe() string {
-	return "remote KMS: " + k.Op + ofNode(k.Node) + parameters(k, "op", "node")
+func (*KMS) About() string {
+	return "changes a KEK, or a node's access to the remote KMS"
 }
 
 func (k *KMS) Validate(v Validation) {

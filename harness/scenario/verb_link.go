@@ -37,12 +37,8 @@ func (l *Link) Target([]string) string {
 	return strings.TrimSpace("link " + l.From + " to " + l.To + " " + l.Node)
 }
 
-func (l *Link) Describe() string {
-	of := ofNode(l.Node)
-	if l.Node == "" && l.To == history.RoleLoadBalancer && l.From != history.RoleReporter {
-		of = "" // nodes have no such link
-	}
-	return "link " + l.From + " → " + l.To + of + ": " + l.Mode + parameters(l, "mode")
+func (*Link) About() string {
+	return "breaks a link of the network, or restores it"
 }
 
 // linkEnds are the links that exist, from and to.

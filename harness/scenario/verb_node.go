@@ -21,7 +21,9 @@ type Node struct {
 
 func (*Node) Harm() string { return "node" }
 
-func (n *Node) Describe() string { return "nodes:" + parameters(n) }
+func (*Node) About() string {
+	return "removes, adds or replaces a node"
+}
 
 func (n *Node) Validate(v Validation) {
 	if v.Scenario().Topology.ByOperator() && len(v.Scenario().Topology.Aggregated()) > 0 {

@@ -39,23 +39,8 @@ func (s Selector) plugins(nodes []string) string {
 	}
 }
 
-func (i *Inject) Describe() string {
-	return i.Plugin.describePlugins() + ": fault " + i.Fault + onMethod(i.Method) + parameters(i, "fault", "method")
-}
-
-func (s Selector) describePlugins() string {
-	what := "plugins"
-	if s.KeyID != "" {
-		what = "plugin " + s.KeyID
-	}
-	return what + ofNode(s.Node)
-}
-
-func onMethod(method string) string {
-	if method == "" {
-		return ""
-	}
-	return " on " + method
+func (*Inject) About() string {
+	return "puts a fault in force on plugins"
 }
 
 func (i *Inject) Harm() string { return i.Fault }
@@ -173,12 +158,8 @@ type Release struct {
 
 func (r *Release) Target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
 
-func (r *Release) Describe() string {
-	fault := r.Fault
-	if fault == "" {
-		fault = "every fault"
-	}
-	return r.Plugin.describePlugins() + ": " + fault + " ends" + onMethod(r.Method)
+func (*Release) About() string {
+	return "ends faults of plugins"
 }
 
 func (r *Release) Validate(v Validation) {

@@ -32,21 +32,23 @@ type Process struct {
 
 func (p *Process) Verb() Verb { return p.Do }
 
-func (p *Process) Describe() string {
-	return string(p.Do) + " " + p.Target.describeProcesses() + parameters(p)
-}
-
-func (s Selector) describeProcesses() string {
-	what := s.Role
-	for _, part := range []string{s.KeyID, s.Instance} {
-		if part != "" {
-			what += " " + part
-		}
+// About implements Action.
+func (p *Process) About() string {
+	switch p.Do {
+	case VerbStart:
+		return "starts what was stopped or killed"
+	case VerbStop:
+		return "ends processes and waits for them"
+	case VerbKill:
+		return "kills processes"
+	case VerbPause:
+		return "lets processes stand still"
+	case VerbSilence:
+		return "cuts processes off from all other machines, while they go on"
+	case VerbResume:
+		return "lets them go on"
 	}
-	if slices.Contains([]string{history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer}, s.Role) {
-		return what
-	}
-	return what + ofNode(s.Node)
+	return "ends and starts processes, or kills and starts them"
 }
 
 func (p *Process) Harm() string {

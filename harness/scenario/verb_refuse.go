@@ -19,12 +19,8 @@ type Refuse struct {
 	RetryAfter int `yaml:"retryAfter,omitempty" minimum:"1" maximum:"60" with:"mode=too-many-requests" description:"seconds, with too-many-requests; default 1"`
 }
 
-func (r *Refuse) Describe() string {
-	role := r.Role
-	if role == "" {
-		role = "reporters' and aggregators'"
-	}
-	return "API server" + ofNode(r.Node) + ": " + role + " requests: " + r.Mode + parameters(r, "mode")
+func (*Refuse) About() string {
+	return "lets API servers refuse requests of reporters or aggregators"
 }
 
 // Bound is how long requests are refused; zero: until they are counted, or restored.

@@ -23,12 +23,8 @@ func (r *Rollback) Target([]string) string {
 	return selectedTarget(&Process{Target: Selector{Role: history.RolePod, Node: r.Pods.Node}})
 }
 
-func (r *Rollback) Describe() string {
-	of := r.Pods.APIServer
-	if of == "" {
-		of = history.KubeAPIServer
-	}
-	return "pods of " + of + ofNode(r.Pods.Node) + ": rollback" + parameters(r)
+func (*Rollback) About() string {
+	return "replaces a pod of an API server by one of another revision"
 }
 
 func (r *Rollback) Harm() string {

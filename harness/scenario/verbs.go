@@ -31,59 +31,53 @@ func VerbOf(a Action) Verb {
 	return Verb(strings.ToLower(reflect.TypeOf(a).Elem().Name()))
 }
 
-// Definition is a verb of the file format.
-type Definition struct {
-	Action Action // without arguments
-	About  string // what it does, in the fewest words, for editors
-}
-
-// Verbs are those of another module, in addition to the built-in ones. The zero value has the built-in ones alone.
-type Verbs []Definition
+// Verbs are those of another module, in addition to the built-in ones: an action of each, without arguments. The zero value has the built-in ones alone.
+type Verbs []Action
 
 // all are all verbs, in the order in which they are shown.
-func (v Verbs) all() []Definition {
-	return append([]Definition{
-		{&Inject{}, "puts a fault in force on plugins"},
-		{&Release{}, "ends faults of plugins"},
-		{&Rotate{}, "a new KEK in the remote KMS; each plugin notices with its own lag"},
-		{&KMS{}, "changes a KEK, or a node's access to the remote KMS"},
-		{&Process{Do: VerbStart}, "starts what was stopped or killed"},
-		{&Process{Do: VerbStop}, "ends processes and waits for them"},
-		{&Process{Do: VerbKill}, "kills processes"},
-		{&Process{Do: VerbPause}, "lets processes stand still"},
-		{&Process{Do: VerbSilence}, "cuts processes off from all other machines, while they go on"},
-		{&Process{Do: VerbResume}, "lets them go on"},
-		{&Process{Do: VerbRestart}, "ends and starts processes, or kills and starts them"},
-		{&Link{}, "breaks a link of the network, or restores it"},
-		{&Refuse{}, "lets API servers refuse requests of reporters or aggregators"},
-		{&Watches{}, "lets the watches of aggregators be late, or ends them"},
-		{&Clock{}, "sets the clock of a node or of the aggregators"},
-		{&Credential{}, "lets the credential of a reporter expire, or renews it, or changes that of the plugins"},
-		{&Node{}, "removes, adds or replaces a node"},
-		{&Encryption{}, "changes the cluster's encryption type, or its plugins"},
-		{&APIServer{}, "writes the configuration that the API server operator acts upon"},
-		{&Rollback{}, "replaces a pod of an API server by one of another revision"},
-		{&Data{}, "writes secrets, or reads them all back"},
-		{&Condition{}, "sets or deletes somebody else's condition on the operator CR"},
-		{&Entries{}, "fills the typed list with entries of nodes that do not exist"},
-		{&Attempt{}, "a request under a reporter's identity"},
+func (v Verbs) all() []Action {
+	return append([]Action{
+		&Inject{},
+		&Release{},
+		&Rotate{},
+		&KMS{},
+		&Process{Do: VerbStart},
+		&Process{Do: VerbStop},
+		&Process{Do: VerbKill},
+		&Process{Do: VerbPause},
+		&Process{Do: VerbSilence},
+		&Process{Do: VerbResume},
+		&Process{Do: VerbRestart},
+		&Link{},
+		&Refuse{},
+		&Watches{},
+		&Clock{},
+		&Credential{},
+		&Node{},
+		&Encryption{},
+		&APIServer{},
+		&Rollback{},
+		&Data{},
+		&Condition{},
+		&Entries{},
+		&Attempt{},
 	}, v...)
 }
 
-// find returns the definition of a verb.
-func (v Verbs) find(verb Verb) (Definition, bool) {
-	all := v.all()
-	i := slices.IndexFunc(all, func(d Definition) bool { return VerbOf(d.Action) == verb })
-	if i < 0 {
-		return Definition{}, false
+// find returns the action of a verb; nil if there is no such verb.
+func (v Verbs) find(verb Verb) Action {
+	for _, a := range v.all() {
+		if VerbOf(a) == verb {
+			return a
+		}
 	}
-	return all[i], true
+	return nil
 }
 
 // Names are those of all verbs, in the order in which they are shown.
 func (v Verbs) Names() (names []Verb) {
-	for _, d := range v.all() {
-		names = append(names, VerbOf(d.Action))
+	for _, a := range v.all() {
+		names = append(names, VerbOf(a))
 	}
 	return names
 }
@@ -107,11 +101,11 @@ func (v Verbs) keywords() ([]string, error) {
 func (v Verbs) stepShape(keyword string) shape {
 	t := reflect.TypeFor[stepFile]()
 	s := shapeOf(t, keyword)
-	if d, ok := v.find(Verb(keyword)); ok {
+	if a := v.find(Verb(keyword)); a != nil {
 		f := field{name: keyword}
 		f.StructField, _ = t.FieldByName("Action") // of the step in it
-		f.Type = reflect.TypeOf(d.Action)
-		f.tag("description", d.About)
+		f.Type = reflect.TypeOf(a)
+		f.tag("description", a.About())
 		f.tag("required", "true")
 		f.tag("yaml", keyword)
 		var action shape
@@ -128,8 +122,8 @@ func (v Verbs) decode(steps []Step, list *yaml.Node) {
 	for i := range steps {
 		s, n := &steps[i], list.Content[i]
 		for j := 0; n.Kind == yaml.MappingNode && j+1 < len(n.Content); j += 2 {
-			if d, ok := v.find(Verb(n.Content[j].Value)); ok {
-				s.Action = clone(d.Action)
+			if a := v.find(Verb(n.Content[j].Value)); a != nil {
+				s.Action = clone(a)
 				_ = n.Content[j+1].Decode(s.Action)
 			}
 		}

@@ -40,7 +40,7 @@ const (
 
 // Timeline is the rows of a scenario's steps, in the order of the file. The scenario must be valid.
 func Timeline(s *scenario.Scenario, t contract.Timing) []Row {
-	l := &timeline{timing: t}
+	l := &timeline{timing: t, nodes: s.Topology.Nodes()}
 	end := l.sequence(s.Steps, "steps", Span{}, 0, 1)
 	l.extents(end.Latest)
 	return l.rows
@@ -48,6 +48,7 @@ func Timeline(s *scenario.Scenario, t contract.Timing) []Row {
 
 type timeline struct {
 	timing  contract.Timing
+	nodes   []string
 	rows    []Row
 	actions []scenario.Action // of each row; nil if it is none
 }
@@ -83,7 +84,7 @@ func (l *timeline) begin(s scenario.Step, group, now Span) Span {
 }
 
 func (l *timeline) step(s scenario.Step, path string, from Span, depth, times int) Span {
-	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: text(s), Times: times}
+	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: l.text(s), Times: times}
 	switch {
 	case s.Action != nil:
 		row.Kind = Action
