@@ -82,13 +82,19 @@ func (f *Fault) set(name string, value any) error {
 	if i < 0 {
 		return f.unknown(name, known)
 	}
+	if i >= len(f.definition.Params) {
+		return f.bind(known[i], value)
+	}
 	v, err := known[i].parse(value)
+	f.values[name] = v
+	return err
+}
+
+// bind sets a parameter that every fault has.
+func (f *Fault) bind(p Param, value any) error {
+	v, err := p.parse(value)
 	if err != nil {
 		return err
-	}
-	if i < len(f.definition.Params) {
-		f.values[name] = v
-		return nil
 	}
 	switch v := v.(type) {
 	case time.Duration:

@@ -130,3 +130,20 @@ func FuzzParseFlag(f *testing.F) {
 		}
 	})
 }
+
+// A fault in force is read as it was written, also one of another module.
+func TestActiveIsReadAsWritten(t *testing.T) {
+	for _, text := range []string{
+		`{"id":"f1","name":"hang","params":{"count":2,"for":"7s","method":"Status","probability":0.5,"until":"released"},"injected":"2000-01-01T00:00:00Z","hits":2,"spent":true}`,
+		`{"id":"f2","name":"of-others","params":{"volume":11},"injected":"2000-01-01T00:00:00Z","hits":0,"spent":false}`,
+	} {
+		var a Active
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(a)
+		if err != nil || string(again) != text {
+			t.Errorf("%v\n got %s\nwant %s", err, again, text)
+		}
+	}
+}

@@ -114,10 +114,11 @@ func (a *Active) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("read a fault in force: %w", err)
 	}
 	f := Fault{Name: in.Name, Probability: 1, values: in.Params}
-	if methods, ok := in.Params["method"].(string); ok { // otherwise it does not strike at calls
-		var err error
-		if f.Methods, err = ParseMethods(methods); err != nil {
-			return fmt.Errorf("read a fault in force: %w", err)
+	for _, p := range (Definition{Shape: func(*Strike) {}}).Bounds() { // those that it has: a fault of the socket has no methods
+		if written, ok := in.Params[p.Name]; ok {
+			if err := f.bind(p, written); err != nil {
+				return fmt.Errorf("read a fault in force: %w", err)
+			}
 		}
 	}
 	*a = Active{ID: in.ID, Fault: f, Injected: in.Injected, Hits: in.Hits}

@@ -53,7 +53,6 @@ type Selector struct {
 	Instance string `yaml:"instance,omitempty" format:"int-or-string" pattern:"^([123]|leader|standby)$" minimum:"1" maximum:"3" with:"role=aggregator"`
 }
 
-// covers reports whether s picks all that o picks.
 func (s Selector) covers(o Selector) bool {
 	return covers(s.Node, o.Node) && covers(s.KeyID, o.KeyID) && covers(s.Instance, o.Instance) && s.Role == o.Role
 }

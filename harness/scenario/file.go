@@ -35,7 +35,6 @@ type spec struct {
 	Steps           []Step          `yaml:"steps" required:"true" minItems:"1" maxItems:"10000" description:"the timeline: one verb each"`
 }
 
-// stepFile is a step as it stands in a file.
 type stepFile struct {
 	Expect *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" cel:"true" pattern:"\\S" description:"becomes true within a time"`
 	Holds  *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" cel:"true" pattern:"\\S" description:"is true now and stays true for a time"`

@@ -50,7 +50,6 @@ func (p place) subject() string {
 	return clip(last)
 }
 
-// within reports whether p is q or inside of it.
 func (p place) within(q place) bool { return len(p) >= len(q) && slices.Equal(p[:len(q)], q) }
 
 func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }

@@ -18,7 +18,6 @@ const (
 	maxDepth = 8 // of groups within groups
 )
 
-// group is what a step is in.
 type group struct {
 	depth       int
 	repetitions int // of everything around, multiplied

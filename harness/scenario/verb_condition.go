@@ -14,7 +14,6 @@ type Condition struct {
 	Delete  bool   `yaml:"delete,omitempty"`
 }
 
-// Text is the message.
 func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 
 func (*Condition) About() string {

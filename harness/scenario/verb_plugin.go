@@ -65,7 +65,6 @@ func (i *Inject) FaultParams() map[string]any {
 	return params
 }
 
-// durationParams are the parameters that are durations.
 func (i *Inject) durationParams(faults FaultChecker) []string {
 	if faults == nil {
 		return []string{"for"}

@@ -34,21 +34,15 @@ func (p *Process) Verb() Verb { return p.Do }
 
 // About implements Action.
 func (p *Process) About() string {
-	switch p.Do {
-	case VerbStart:
-		return "starts what was stopped or killed"
-	case VerbStop:
-		return "ends processes and waits for them"
-	case VerbKill:
-		return "kills processes"
-	case VerbPause:
-		return "lets processes stand still"
-	case VerbSilence:
-		return "cuts processes off from all other machines, while they go on"
-	case VerbResume:
-		return "lets them go on"
-	}
-	return "ends and starts processes, or kills and starts them"
+	return map[Verb]string{
+		VerbStart:   "starts what was stopped or killed",
+		VerbStop:    "ends processes and waits for them",
+		VerbKill:    "kills processes",
+		VerbPause:   "lets processes stand still",
+		VerbSilence: "cuts processes off from all other machines, while they go on",
+		VerbResume:  "lets them go on",
+		VerbRestart: "ends and starts processes, or kills and starts them",
+	}[p.Do]
 }
 
 func (p *Process) Harm() string {

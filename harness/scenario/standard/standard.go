@@ -35,10 +35,8 @@ func (x Extensions) Parser() (*scenario.Parser, error) {
 // Faults answers for a fault catalogue. The zero value has what is built in.
 type Faults struct{ fault.Catalogue }
 
-// Profiles are the providers of fakeplugin/profile.
 func (f Faults) Profiles() []string { return f.Catalogue.Profiles.Names() }
 
-// DurationParams are the parameters of a fault that are durations.
 func (f Faults) DurationParams(name string) []string {
 	d, err := f.Lookup(name)
 	if err != nil {

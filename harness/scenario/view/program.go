@@ -48,7 +48,6 @@ type activation struct {
 	report map[string]map[string]Entry // once computed: an expression asks for it once for each plugin
 }
 
-// Parent is none: there is one scope.
 func (*activation) Parent() cel.Activation { return nil }
 
 // ResolveName gives a variable's value at the activation's instant.
