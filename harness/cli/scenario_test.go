@@ -107,7 +107,7 @@ func TestExplainScenario(t *testing.T) {
 	if code != ExitPassed {
 		t.Fatal(problem)
 	}
-	for _, want := range []string{"3 nodes with plugins 1", "plugins of cp-2: fault hang on Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
+	for _, want := range []string{"3 nodes with plugins 1", "inject plugin cp-2/* fault=hang method=Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("expected %q in\n%s", want, out)
 		}
