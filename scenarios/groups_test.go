@@ -90,7 +90,7 @@ func chunks(list []*scenario.Scenario, most int, runs func(*scenario.Scenario) b
 // usesUp reports whether a scenario leaves a control plane with other nodes or another encryption, which no other scenario can use.
 func usesUp(s *scenario.Scenario) bool {
 	return slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool {
-		return a.Verb() == scenario.VerbNode || a.Verb() == scenario.VerbEncryption
+		return scenario.VerbOf(a) == "node" || scenario.VerbOf(a) == "encryption"
 	})
 }
 

@@ -100,7 +100,7 @@ func outage(t *testing.T, events []history.Event) (from, to time.Time) {
 	t.Helper()
 	for _, e := range events {
 		switch {
-		case e.Action == nil || e.Action.Verb != string(scenario.VerbKMS):
+		case e.Action == nil || e.Action.Verb != "kms":
 		case from.IsZero():
 			from = e.At
 		case to.IsZero() && strings.Contains(fmt.Sprint(e.Action.Params), "restore"):

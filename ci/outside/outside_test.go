@@ -20,7 +20,7 @@ func TestModuleOutside(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS("testdata/module")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"own_test.go", "manager_test.go"} {
+	for _, name := range []string{"own_test.go", "manager_test.go", "extensions_test.go"} {
 		if err := os.Rename(filepath.Join(dir, name+".txt"), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}

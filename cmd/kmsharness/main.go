@@ -3,9 +3,7 @@ package main
 
 import (
 	"github.com/kmsharness/kmsharness/harness/cli"
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
-	"github.com/kmsharness/kmsharness/internal/entry"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
-// What runs in virtual time needs a program that began as tests do.
-func main() { bubble.Main(func() { entry.Run(cli.Main) }) }
+func main() { cli.Run(standard.Extensions{}) }

@@ -14,17 +14,17 @@ import (
 )
 
 // NewFaultsCommand lists what plugins can be made to do wrong. It needs no plugin.
-func NewFaultsCommand() *cobra.Command {
+func NewFaultsCommand(faults fault.Catalogue) *cobra.Command {
 	var output *printer.Output
 	cmd := &cobra.Command{
 		Use: "faults [FAULT]", Short: "List every fault, or the parameters of one", Args: cobra.MaximumNArgs(1),
 		Example:           "  kmsharness faults\n  kmsharness faults hang -o yaml",
-		ValidArgsFunction: completeFirst(fault.Names()),
+		ValidArgsFunction: completeFirst(faults.Names()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				return printFault(cmd.OutOrStdout(), output, args[0])
+				return printFault(cmd.OutOrStdout(), output, faults, args[0])
 			}
-			all := fault.Catalogue()
+			all := faults.Definitions()
 			table := printer.Table{Columns: []string{"FAULT", "WHAT IT DOES"}}
 			for _, d := range all {
 				table.Rows = append(table.Rows, []string{d.Name, d.Summary})
@@ -46,8 +46,8 @@ func completeFirst(values []string) cobra.CompletionFunc {
 	}
 }
 
-func printFault(w io.Writer, output *printer.Output, name string) error {
-	d, err := fault.Lookup(name)
+func printFault(w io.Writer, output *printer.Output, faults fault.Catalogue, name string) error {
+	d, err := faults.Lookup(name)
 	if err != nil {
 		return err
 	}
@@ -67,19 +67,19 @@ func printFault(w io.Writer, output *printer.Output, name string) error {
 }
 
 // NewProfilesCommand needs no plugin: it is what the data files say.
-func NewProfilesCommand() *cobra.Command {
+func NewProfilesCommand(profiles profile.Catalogue) *cobra.Command {
 	var output *printer.Output
 	cmd := &cobra.Command{
 		Use: "profiles [NAME|FILE]", Short: "List the provider profiles, or everything of one", Args: cobra.MaximumNArgs(1),
 		Long: `List the provider profiles, or everything of one: the shape of its key_id, how long its calls take, and its failures with what each
 method answers. A file of your own is read and checked.`,
-		ValidArgsFunction: completeFirst(profile.Names()),
+		ValidArgsFunction: completeFirst(profiles.Names()),
 		Example:           "  kmsharness profiles\n  kmsharness profiles vault\n  kmsharness profiles ./mine.yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return printProfiles(cmd.OutOrStdout(), output)
+				return printProfiles(cmd.OutOrStdout(), output, profiles)
 			}
-			p, err := profile.Load(args[0])
+			p, err := profiles.Load(args[0])
 			if err != nil {
 				return err
 			}
@@ -90,11 +90,11 @@ method answers. A file of your own is read and checked.`,
 	return cmd
 }
 
-func printProfiles(w io.Writer, output *printer.Output) error {
+func printProfiles(w io.Writer, output *printer.Output, profiles profile.Catalogue) error {
 	var all []*profile.Profile
 	table := printer.Table{Columns: []string{"PROFILE", "FAILURE", "WHAT HAS HAPPENED"}}
-	for _, name := range profile.Names() {
-		p, err := profile.Builtin(name)
+	for _, name := range profiles.Names() {
+		p, err := profiles.Find(name)
 		if err != nil {
 			return err
 		}

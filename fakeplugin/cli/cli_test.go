@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	kmsapi "k8s.io/kms/apis/v2"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -85,7 +86,7 @@ func TestMistakesGetOneLineAndACode(t *testing.T) {
 
 // Every command says how it is used, with an example; the program's own programs-in-a-program (help, completion) apart.
 func TestEveryCommandHasAnExample(t *testing.T) {
-	for _, cmd := range append(NewPluginCommand().Commands(), NewServeCommand(host.Host{}), NewRemoteCommand(host.Host{})) {
+	for _, cmd := range append(NewPluginCommand(fault.Catalogue{}).Commands(), NewServeCommand(host.Host{}, Options{}), NewRemoteCommand(host.Host{})) {
 		for _, c := range append(cmd.Commands(), cmd) {
 			if c.Example == "" || c.Short == "" {
 				t.Errorf("%s has no example", c.CommandPath())

@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/control/client"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
@@ -20,8 +22,27 @@ import (
 // Configure changes what a plugin with keys of its own is made with, after the flags were read.
 type Configure func(*plugin.Options)
 
+// Options extend the program of another module. With the zero value it is this module's.
+type Options struct {
+	// Faults are those that can be injected, with the profiles that the plugin can have.
+	Faults    fault.Catalogue
+	Configure []Configure
+}
+
+// Run is the program fake-kms-plugin on this machine; it ends the process.
+func Run(o Options) {
+	entry.Run(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		return o.Main(ctx, host.Host{}, args, stdout, stderr)
+	})
+}
+
 // Main is the program fake-kms-plugin on a host. Its exit code is 0, or 2 with one line on stderr.
 func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer, configure ...Configure) int {
+	return Options{Configure: configure}.Main(ctx, h, args, stdout, stderr)
+}
+
+// Main is the program with the options of another module.
+func (o Options) Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 	var t target
 	root := &cobra.Command{
 		Use:   "fake-kms-plugin",
@@ -29,9 +50,9 @@ func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Wri
 		Long: `A KMS v2 plugin with real cryptography, a model of the remote KMS behind it, and faults that can be put in force and
 released while it runs.`,
 	}
-	root.AddCommand(NewServeCommand(h, configure...), NewRemoteCommand(h), NewFaultsCommand(), NewProfilesCommand(), kmsCommand())
+	root.AddCommand(NewServeCommand(h, o), NewRemoteCommand(h), NewFaultsCommand(o.Faults), NewProfilesCommand(o.Faults.Profiles), kmsCommand())
 	to := connect[*client.Client](t.connect)
-	for _, verb := range append(driving(to), further(to)...) {
+	for _, verb := range append(driving(to, o.Faults), further(to)...) {
 		t.register(verb) // not on the root: serve has a --control of its own
 		root.AddCommand(verb)
 	}

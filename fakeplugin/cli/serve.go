@@ -30,8 +30,8 @@ import (
 
 // serveFlags are the flags of serve, as they were written.
 type serveFlags struct {
+	Options
 	host                        host.Host
-	configure                   []Configure
 	listen, mode, node, keyID   string
 	remote, key, upstream       string
 	state                       string
@@ -40,7 +40,7 @@ type serveFlags struct {
 	profile                     string
 	journal, logFormat, uid     string
 	noticeLag, poll, remoteWait time.Duration
-	faults                      []string
+	injected                    []string
 	seed                        uint64
 }
 
@@ -51,8 +51,8 @@ const (
 )
 
 // NewServeCommand serves one plugin on a host until it is told to stop.
-func NewServeCommand(h host.Host, configure ...Configure) *cobra.Command {
-	f := serveFlags{host: h, configure: configure}
+func NewServeCommand(h host.Host, o Options) *cobra.Command {
+	f := serveFlags{host: h, Options: o}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a programmable KMS v2 plugin on a unix socket",
@@ -72,14 +72,14 @@ func NewServeCommand(h host.Host, configure ...Configure) *cobra.Command {
 	remoteTokenFlag(flags, &f.remoteToken)
 	flags.StringVar(&f.upstream, "upstream", "", "endpoint of another KMS v2 plugin: stand in front of it, pass calls and answers on, and add faults, journal and control API")
 	flags.StringVar(&f.key, "key", "default", "name of the key in the remote KMS")
-	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(profile.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
+	flags.StringVar(&f.profile, "profile", "", "provider that the plugin stands for, a name ("+strings.Join(o.Faults.Profiles.Names(), ", ")+") or the path of a file (docs/profiles.md): its key_id, latencies and failures")
 	flags.StringVar(&f.control, "control", "", "endpoint of the control API: unix:///PATH, unix:///@NAME or tcp://HOST:PORT; empty: none")
 	flags.StringVar(&f.tokenFile, "token-file", "", "file with the control API's bearer token; required with tcp")
 	flags.StringVar(&f.journal, "journal", "", "file that every call is appended to as a JSON line")
 	flags.DurationVar(&f.noticeLag, "notice-lag", 0, "how late this plugin notices a rotation of its remote key")
 	flags.DurationVar(&f.poll, "poll", plugin.DefaultPoll, "how often it looks at the remote KMS")
 	flags.DurationVar(&f.remoteWait, "remote-timeout", remotekms.DefaultTimeout, "deadline of a request to the remote KMS")
-	flags.StringArrayVar(&f.faults, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
+	flags.StringArrayVar(&f.injected, "fault", nil, "fault in force from the start, NAME[:k=v,...]; may be repeated")
 	flags.Uint64Var(&f.seed, "seed", 0, "seed of what faults leave to chance")
 	flags.StringVar(&f.uid, "uid", uidRequired, "what to do with an Encrypt or Decrypt without a uid, as of an API server of before the uid: required (answer InvalidArgument) or optional (accept)")
 	flags.StringVar(&f.logFormat, "log-format", "json", "json or text")
@@ -117,7 +117,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 			return err
 		}
 		o.Plugin = behind
-		return serve(ctx, server.New(o), o, control.UpstreamKeys{Plugin: behind}, at, token)
+		return f.serve(ctx, server.New(o), o, control.UpstreamKeys{Plugin: behind}, at, token)
 	}
 	service, closeService, err := f.service()
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: f.host.Clock(),
 		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
 	}
-	for _, change := range f.configure {
+	for _, change := range f.Configure {
 		change(&of)
 	}
 	p := plugin.New(of)
@@ -136,7 +136,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	_ = p.Poll(ctx) // a KMS that cannot be reached is a state that Status tells, not an error
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { p.Run(ctx); return nil })
-	group.Go(func() error { return serve(ctx, server.New(o), o, control.PluginKeys{Plugin: p}, at, token) })
+	group.Go(func() error { return f.serve(ctx, server.New(o), o, control.PluginKeys{Plugin: p}, at, token) })
 	return group.Wait()
 }
 
@@ -160,7 +160,7 @@ func (f *serveFlags) behind(flags *pflag.FlagSet) (*upstream.Plugin, error) {
 }
 
 // serve runs server and control API until ctx ends or one of them fails.
-func serve(ctx context.Context, s *server.Server, o server.Options, keys control.Keys, at endpoint.Endpoint, token string) error {
+func (f *serveFlags) serve(ctx context.Context, s *server.Server, o server.Options, keys control.Keys, at endpoint.Endpoint, token string) error {
 	if err := s.Start(); err != nil {
 		return fmt.Errorf("listen at %s: %w", o.Listen, err)
 	}
@@ -171,7 +171,7 @@ func serve(ctx context.Context, s *server.Server, o server.Options, keys control
 		if err != nil {
 			return fmt.Errorf("control API at %s: %w", at, err)
 		}
-		api := control.API{Instance: s, Keys: keys, Journal: o.Journal, Token: token}
+		api := control.API{Faults: f.Faults, Instance: s, Keys: keys, Journal: o.Journal, Token: token}
 		group.Go(func() error { return httpjson.Serve(ctx, o.Host, l, api.Handler()) })
 	}
 	o.Log.Info("serving", "listen", o.Listen.String(), "node", o.Node, "keyID", o.KeyID, "control", at.String())
@@ -206,8 +206,8 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	}
 	o.Program = fault.NewProgram(o.Host.Clock(), f.seed)
 	o.Program.SetProfile(provider) // faults may be its failures
-	for _, text := range f.faults {
-		parsed, err := fault.ParseFlag(text)
+	for _, text := range f.injected {
+		parsed, err := f.Faults.ParseFlag(text)
 		if err != nil {
 			return o, fmt.Errorf("--fault %q: %w", text, err)
 		}
@@ -223,7 +223,7 @@ func (f *serveFlags) provider() (*profile.Profile, error) {
 	if f.profile == "" {
 		return nil, nil
 	}
-	p, err := profile.Load(f.profile)
+	p, err := f.Faults.Profiles.Load(f.profile)
 	if err != nil {
 		return nil, fmt.Errorf("--profile: %w", err)
 	}

@@ -82,7 +82,7 @@ func (to connect[C]) journal(short, example, entries string, open func(context.C
 type target struct{ endpoint, tokenFile string }
 
 // NewPluginCommand has the verbs that drive a plugin which runs.
-func NewPluginCommand() *cobra.Command {
+func NewPluginCommand(faults fault.Catalogue) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
 		Use:   "plugin",
@@ -91,7 +91,7 @@ func NewPluginCommand() *cobra.Command {
 kmsharness up prints the endpoints of an environment's plugins. The program fake-kms-plugin has more verbs.`,
 	}
 	to := connect[*client.Client](t.connect)
-	cmd.AddCommand(driving(to)...)
+	cmd.AddCommand(driving(to, faults)...)
 	t.register(cmd)
 	return cmd
 }
@@ -119,11 +119,11 @@ func (t *target) connect() (*client.Client, error) {
 }
 
 // driving are the verbs that somebody needs who watches a plugin and breaks it.
-func driving(to connect[*client.Client]) []*cobra.Command {
+func driving(to connect[*client.Client], faults fault.Catalogue) []*cobra.Command {
 	return []*cobra.Command{
 		to.verb("status", "Show the plugin, its KEK and the faults in force", "  kmsharness plugin status --control unix:///run/control-1.sock",
 			cobra.NoArgs, func(ctx context.Context, c *client.Client, _ []string) (any, error) { return c.Status(ctx) }),
-		injectCommand(to), releaseCommand(to), rotateCommand(to), journalCommand(to),
+		injectCommand(to, faults), releaseCommand(to), rotateCommand(to), journalCommand(to),
 	}
 }
 
@@ -144,7 +144,7 @@ func further(to connect[*client.Client]) []*cobra.Command {
 	}
 }
 
-func injectCommand(to connect[*client.Client]) *cobra.Command {
+func injectCommand(to connect[*client.Client], faults fault.Catalogue) *cobra.Command {
 	valid := func(_ *cobra.Command, args []string) error {
 		_, err := parseParams(args[1:])
 		return err
@@ -159,7 +159,7 @@ func injectCommand(to connect[*client.Client]) *cobra.Command {
 			}
 			return c.Inject(ctx, args[0], params)
 		})
-	cmd.ValidArgsFunction = completeFirst(fault.Names())
+	cmd.ValidArgsFunction = completeFirst(faults.Names())
 	cmd.Long = "Put a fault in force until it is released, or until its bound (for=, count=) is over. `kmsharness faults` lists faults and parameters."
 	return cmd
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
-	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 type API struct {
+	// Faults are those that can be injected, and the profiles that can be set.
+	Faults   fault.Catalogue
 	Instance Instance
 	Keys     Keys
 	Journal  *journal.Log[journal.Call]
@@ -31,7 +32,7 @@ func (a API) Routes() []Route {
 		{"GET", "/healthz", j(func(*http.Request) (any, error) { return map[string]string{"status": "ok"}, nil })},
 		{"GET", "/openapi.yaml", http.HandlerFunc(serveOpenAPI)},
 		{"GET", "/v1/status", j(func(*http.Request) (any, error) { return a.Instance.State(), nil })},
-		{"GET", "/v1/catalogue", j(func(*http.Request) (any, error) { return fault.Entries(), nil })},
+		{"GET", "/v1/catalogue", j(func(*http.Request) (any, error) { return a.Faults.Entries(), nil })},
 		{"GET", "/v1/faults", j(func(*http.Request) (any, error) { return append([]fault.Active{}, a.Instance.Faults()...), nil })},
 		{"POST", "/v1/faults", httpjson.Body(a.inject)},
 		{"DELETE", "/v1/faults", j(a.releaseMany)},
@@ -60,7 +61,7 @@ func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (a API) inject(_ *http.Request, spec fault.Spec) (any, error) {
-	f, err := fault.Parse(spec.Name, spec.Params)
+	f, err := a.Faults.Parse(spec.Name, spec.Params)
 	if err != nil {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
 	}
@@ -81,7 +82,7 @@ func (a API) releaseMany(r *http.Request) (any, error) {
 	if name == "" {
 		return a.release(fault.All, "")
 	}
-	if _, err := fault.Lookup(name); err != nil {
+	if _, err := a.Faults.Lookup(name); err != nil {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
 	}
 	return a.release(fault.ByName(name), "")
@@ -152,12 +153,12 @@ func (a API) setLag(_ *http.Request, req NoticeLag) (any, error) {
 	return NoticeLag{lag.String()}, nil
 }
 
-// setProfile takes the profiles of this repository only: a file of one's own is an argument of the plugin.
+// setProfile takes the profiles of the program only: a file of one's own is an argument of the plugin.
 func (a API) setProfile(_ *http.Request, req Profile) (any, error) {
 	if req.Profile == "" {
 		return req, a.Instance.SetProfile(nil)
 	}
-	p, err := profile.Builtin(req.Profile)
+	p, err := a.Faults.Profiles.Find(req.Profile)
 	if err != nil {
 		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "%v", err)
 	}

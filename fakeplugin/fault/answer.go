@@ -7,13 +7,13 @@ func answers() []Definition {
 			Name: "healthz", Scope: ScopeCall, Methods: []Method{Status}, Default: []Method{Status},
 			Summary: "Status answers with another healthz than ok.",
 			Params:  []Param{{Name: "text", Kind: KindString, Default: "not ok", Max: maxParamText, Summary: "the healthz text; may be empty"}},
-			Shape:   func(s *Strike) { s.edit(Edit{Field: FieldHealthz, Value: s.Fault.text("text")}) },
+			Shape:   func(s *Strike) { s.Edit(Edit{Field: FieldHealthz, Value: s.Fault.Text("text")}) },
 		},
 		{
 			Name: "version", Scope: ScopeCall, Methods: []Method{Status}, Default: []Method{Status},
 			Summary: "Status answers with a wrong version.",
 			Params:  []Param{{Name: "version", Kind: KindString, Default: "v1", Max: maxParamText, Summary: "the version; may be empty"}},
-			Shape:   func(s *Strike) { s.edit(Edit{Field: FieldVersion, Value: s.Fault.text("version")}) },
+			Shape:   func(s *Strike) { s.Edit(Edit{Field: FieldVersion, Value: s.Fault.Text("version")}) },
 		},
 		{
 			Name: "version-change", Scope: ScopeCall, Methods: []Method{Status}, Default: []Method{Status},
@@ -23,8 +23,8 @@ func answers() []Definition {
 				{Name: "after", Kind: KindInt, Default: 1, Max: 1e9, Summary: "how many Status calls still get the first version"},
 			},
 			Shape: func(s *Strike) {
-				if s.StatusHits >= s.Fault.int("after") {
-					s.edit(Edit{Field: FieldVersion, Value: s.Fault.text("to")})
+				if s.StatusHits >= s.Fault.Int("after") {
+					s.Edit(Edit{Field: FieldVersion, Value: s.Fault.Text("to")})
 				}
 			},
 		},

@@ -9,20 +9,20 @@ func ciphertexts() []Definition {
 		{
 			Name: "ciphertext-empty", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
 			Summary: "Encrypt answers with an empty ciphertext.",
-			Shape:   func(s *Strike) { s.edit(Edit{Field: FieldCiphertext}) },
+			Shape:   func(s *Strike) { s.Edit(Edit{Field: FieldCiphertext}) },
 		},
 		{
 			Name: "ciphertext-oversized", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
 			Summary: "Encrypt answers with a ciphertext longer than the 1024 bytes that are allowed.",
 			Params:  []Param{sizeParam("ciphertext")},
-			Shape:   func(s *Strike) { s.edit(Edit{Field: FieldCiphertext, PadTo: s.Fault.int("size")}) },
+			Shape:   func(s *Strike) { s.Edit(Edit{Field: FieldCiphertext, PadTo: s.Fault.Int("size")}) },
 		},
 		{
 			Name: "annotations-invalid", Scope: ScopeCall, Methods: []Method{Encrypt}, Default: []Method{Encrypt},
 			Summary: "Encrypt answers with an annotation that kube-apiserver must reject.",
 			Params: []Param{{Name: "kind", Kind: KindEnum, Enum: kinds, Default: kinds[0],
 				Summary: "what is wrong: the key has one label, capitals, nothing, a label of 64, a name of 254, a control character or invalid UTF-8, or all annotations exceed 32 KiB"}},
-			Shape: func(s *Strike) { s.edit(badAnnotation(s.Fault.text("kind"))) },
+			Shape: func(s *Strike) { s.Edit(badAnnotation(s.Fault.Text("kind"))) },
 		},
 	}
 }

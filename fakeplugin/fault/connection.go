@@ -11,8 +11,7 @@ func sockets() []Definition {
 				{Name: "truncate", Kind: KindBool, Default: false, Summary: "send the first bytes of the answer before"},
 			},
 			Shape: func(s *Strike) {
-				truncate, _ := s.Fault.values["truncate"].(bool)
-				s.Plan.Reset = &Reset{After: s.Fault.duration("after"), Truncate: truncate}
+				s.Plan.Reset = &Reset{After: s.Fault.Duration("after"), Truncate: s.Fault.Bool("truncate")}
 			},
 		},
 		{
@@ -22,7 +21,7 @@ func sockets() []Definition {
 				Summary: "refuse: connect fails with ECONNREFUSED; hang-up: it succeeds and the connection closes at once"}},
 			socket: func(a Active, s *Socket) {
 				a.cut(s)
-				if a.Fault.text("how") == "hang-up" {
+				if a.Fault.Text("how") == "hang-up" {
 					s.HangUp = true
 					return
 				}
@@ -42,7 +41,7 @@ func sockets() []Definition {
 				Summary: "silent: a socket that accepts and never answers; file: a regular file; new: a new socket of the plugin, as after a restart"}},
 			socket: func(a Active, s *Socket) {
 				a.cut(s)
-				switch a.Fault.text("with") {
+				switch a.Fault.Text("with") {
 				case "silent":
 					s.worsen(FileSilent)
 				case "file":
@@ -64,7 +63,7 @@ func sockets() []Definition {
 			Params:  []Param{existing(), {Name: "mode", Kind: KindMode, Default: "0000", Summary: "the mode, octal"}},
 			socket: func(a Active, s *Socket) {
 				a.cut(s)
-				mode := a.Fault.mode("mode")
+				mode := a.Fault.Mode("mode")
 				s.Mode = &mode
 			},
 		},
@@ -78,7 +77,7 @@ func existing() Param {
 }
 
 func (a Active) cut(s *Socket) {
-	if a.Fault.text("existing") != "keep" {
+	if a.Fault.Text("existing") != "keep" {
 		s.Cut += a.ID + ";"
 	}
 }

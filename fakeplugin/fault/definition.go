@@ -3,6 +3,8 @@ package fault
 import (
 	"slices"
 	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
 
 // Scope says at what a fault strikes.
@@ -26,9 +28,11 @@ type Definition struct {
 
 	// Shape changes the plan of a call that the fault strikes; nil if it does not strike at calls.
 	Shape func(*Strike) `json:"-"`
+	// Check is an error if values of parameters do not go together; nil: all do.
+	Check func(Fault) error `json:"-"`
 
 	defaultFor time.Duration
-	check      func(Fault) error     // of the parameters together; may be nil
+	profiles   profile.Catalogue     // whose failures it can be; of provider-failure alone
 	socket     func(Active, *Socket) // what it does to the socket; may be nil
 }
 
@@ -53,9 +57,18 @@ func (d Definition) Bounds() []Param {
 	)
 }
 
-// Catalogue is every fault, in the order in which it is shown.
-func Catalogue() []Definition {
-	return slices.Concat(timings(), []Definition{noUID()}, statuses(), answers(), keyIDs(), ciphertexts(), []Definition{hostileText(), providerFailure()}, sockets(), processes())
+// Catalogue is the faults that a program knows. The zero value has the built-in ones.
+type Catalogue struct {
+	// Own are the faults of another module, in addition to the built-in ones.
+	Own []Definition
+	// Profiles are the providers whose failures provider-failure can be.
+	Profiles profile.Catalogue
+}
+
+// Definitions is every fault, in the order in which it is shown.
+func (c Catalogue) Definitions() []Definition {
+	return slices.Concat(timings(), []Definition{noUID()}, statuses(), answers(), keyIDs(), ciphertexts(),
+		[]Definition{hostileText(), providerFailure(c.Profiles)}, sockets(), processes(), c.Own)
 }
 
 // Entry is a Definition with all its parameters, for people and programs that ask what there is.
@@ -65,20 +78,18 @@ type Entry struct {
 }
 
 // Entries is the catalogue with the bounds of each fault.
-func Entries() []Entry {
+func (c Catalogue) Entries() []Entry {
 	var entries []Entry
-	for _, d := range Catalogue() {
+	for _, d := range c.Definitions() {
 		entries = append(entries, Entry{d, d.Bounds()})
 	}
 	return entries
 }
 
 // Names is the name of every fault, in the order of the catalogue.
-func Names() []string {
-	catalogue := Catalogue()
-	names := make([]string, len(catalogue))
-	for i, d := range catalogue {
-		names[i] = d.Name
+func (c Catalogue) Names() (names []string) {
+	for _, d := range c.Definitions() {
+		names = append(names, d.Name)
 	}
 	return names
 }

@@ -26,7 +26,7 @@ type Fault struct {
 
 // Strikes reports whether f strikes at one of the methods. A fault that does not strike at calls concerns all of them.
 func (f Fault) Strikes(methods []Method) bool {
-	return !f.definition.strikesCalls() || slices.ContainsFunc(methods, func(m Method) bool { return slices.Contains(f.Methods, m) })
+	return len(f.Methods) == 0 || slices.ContainsFunc(methods, func(m Method) bool { return slices.Contains(f.Methods, m) })
 }
 
 // Params is every parameter that differs from "no bound", as it would be written.
@@ -35,7 +35,7 @@ func (f Fault) Params() map[string]any {
 	for name, v := range f.values {
 		params[name] = written(v)
 	}
-	if f.definition.strikesCalls() {
+	if len(f.Methods) > 0 {
 		params["method"] = formatMethods(f.Methods)
 	}
 	if f.For > 0 {
@@ -71,10 +71,18 @@ func (f Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(Spec{Name: f.Name, Params: f.Params()})
 }
 
-// The typed parameters. Parse has put a value of the right type in for every parameter of the definition.
-func (f Fault) duration(name string) time.Duration { d, _ := f.values[name].(time.Duration); return d }
-func (f Fault) int(name string) int                { n, _ := f.values[name].(int); return n }
-func (f Fault) float(name string) float64          { n, _ := f.values[name].(float64); return n }
-func (f Fault) text(name string) string            { s, _ := f.values[name].(string); return s }
-func (f Fault) code(name string) codes.Code        { c, _ := f.values[name].(codes.Code); return c }
-func (f Fault) mode(name string) fs.FileMode       { m, _ := f.values[name].(fs.FileMode); return m }
+// The typed parameters, for Shape and Check. Parse has put a value of the right type in for every parameter of the definition that has a default; of others
+// the value is zero.
+
+func (f Fault) Text(name string) string            { return value[string](f, name) }
+func (f Fault) Int(name string) int                { return value[int](f, name) }
+func (f Fault) Float(name string) float64          { return value[float64](f, name) }
+func (f Fault) Bool(name string) bool              { return value[bool](f, name) }
+func (f Fault) Code(name string) codes.Code        { return value[codes.Code](f, name) }
+func (f Fault) Mode(name string) fs.FileMode       { return value[fs.FileMode](f, name) }
+func (f Fault) Duration(name string) time.Duration { return value[time.Duration](f, name) }
+
+func value[T any](f Fault, name string) T {
+	v, _ := f.values[name].(T)
+	return v
+}

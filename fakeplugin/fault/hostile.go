@@ -22,20 +22,20 @@ func hostileText() Definition {
 				Summary: "where it stands; error is the text of a gRPC status"},
 			{Name: "code", Kind: KindCode, Default: codes.Internal.String(), Summary: "the gRPC code, with in=error"},
 		},
-		check: checkHostile,
+		Check: checkHostile,
 		Shape: func(s *Strike) {
-			text := HostileText(s.Fault.text("kind"))
-			if in := s.Fault.text("in"); in != "error" {
-				s.edit(Edit{Field: Field(in), Value: text})
+			text := HostileText(s.Fault.Text("kind"))
+			if in := s.Fault.Text("in"); in != "error" {
+				s.Edit(Edit{Field: Field(in), Value: text})
 				return
 			}
-			s.Plan.Error = &Error{s.Fault.code("code"), text}
+			s.Plan.Error = &Error{s.Fault.Code("code"), text}
 		},
 	}
 }
 
 func checkHostile(f Fault) error {
-	in := f.text("in")
+	in := f.Text("in")
 	for _, m := range f.Methods {
 		if in == "error" || m == Status || (m == Encrypt && in == "key-id") {
 			continue

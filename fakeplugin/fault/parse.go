@@ -16,19 +16,19 @@ type Spec struct {
 	Params map[string]any `json:"params,omitempty"`
 }
 
-// Lookup finds a fault in the catalogue. The error of an unknown name suggests one that is known.
-func Lookup(name string) (Definition, error) {
-	for _, d := range Catalogue() {
+// Lookup finds a fault. The error of an unknown name suggests one that is known.
+func (c Catalogue) Lookup(name string) (Definition, error) {
+	for _, d := range c.Definitions() {
 		if d.Name == name {
 			return d, nil
 		}
 	}
-	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest.DidYouMean(name, Names()))
+	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest.DidYouMean(name, c.Names()))
 }
 
 // Parse validates a fault. Every error is one line and says what was expected.
-func Parse(name string, params map[string]any) (Fault, error) {
-	d, err := Lookup(name)
+func (c Catalogue) Parse(name string, params map[string]any) (Fault, error) {
+	d, err := c.Lookup(name)
 	if err != nil {
 		return Fault{}, err
 	}
@@ -53,8 +53,8 @@ func (d Definition) New(params map[string]any) (f Fault, err error) {
 			return Fault{}, fmt.Errorf("fault %s: method: it cannot strike %s, only %s", name, m, formatMethods(d.Methods))
 		}
 	}
-	if d.check != nil {
-		if err := d.check(f); err != nil {
+	if d.Check != nil {
+		if err := d.Check(f); err != nil {
 			return Fault{}, fmt.Errorf("fault %s: %w", name, err)
 		}
 	}
@@ -82,13 +82,19 @@ func (f *Fault) set(name string, value any) error {
 	if i < 0 {
 		return f.unknown(name, known)
 	}
+	if i >= len(f.definition.Params) {
+		return f.bind(known[i], value)
+	}
 	v, err := known[i].parse(value)
+	f.values[name] = v
+	return err
+}
+
+// bind sets a parameter that every fault has.
+func (f *Fault) bind(p Param, value any) error {
+	v, err := p.parse(value)
 	if err != nil {
 		return err
-	}
-	if i < len(f.definition.Params) {
-		f.values[name] = v
-		return nil
 	}
 	switch v := v.(type) {
 	case time.Duration:
@@ -116,7 +122,7 @@ func (f *Fault) unknown(name string, known []Param) error {
 }
 
 // ParseFlag reads NAME[:k=v,...]; a comma within a value is written "\,".
-func ParseFlag(s string) (Fault, error) {
+func (c Catalogue) ParseFlag(s string) (Fault, error) {
 	name, rest, _ := strings.Cut(s, ":")
 	params := map[string]any{}
 	for _, pair := range splitCommas(rest) {
@@ -126,7 +132,7 @@ func ParseFlag(s string) (Fault, error) {
 		}
 		params[k] = v
 	}
-	return Parse(name, params)
+	return c.Parse(name, params)
 }
 
 func splitCommas(s string) []string {

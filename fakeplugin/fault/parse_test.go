@@ -11,7 +11,7 @@ import (
 
 func TestEveryDefinitionHoldsTogether(t *testing.T) {
 	seen := map[string]bool{}
-	for _, d := range Catalogue() {
+	for _, d := range (Catalogue{}).Definitions() {
 		if seen[d.Name] || d.Name != strings.ToLower(d.Name) {
 			t.Errorf("name %q is not unique kebab-case", d.Name)
 		}
@@ -28,14 +28,14 @@ func TestEveryDefinitionHoldsTogether(t *testing.T) {
 				t.Errorf("%s: parameter %s needs a kind and a summary", d.Name, p.Name)
 			}
 		}
-		if _, err := Parse(d.Name, nil); err != nil {
+		if _, err := (Catalogue{}).Parse(d.Name, nil); err != nil {
 			t.Errorf("%s without parameters: %v", d.Name, err)
 		}
 	}
 }
 
 func TestParseFlag(t *testing.T) {
-	f, err := ParseFlag(`grpc-status:code=RESOURCE_EXHAUSTED,text=slow\, please,method=status+Encrypt,count=3,for=10s,probability=0.5`)
+	f, err := Catalogue{}.ParseFlag(`grpc-status:code=RESOURCE_EXHAUSTED,text=slow\, please,method=status+Encrypt,count=3,for=10s,probability=0.5`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,20 +81,20 @@ func TestParseErrorsAreOneClearLine(t *testing.T) {
 		"connection-reset:truncate=perhaps":         "true or false",
 		"healthz:text=" + strings.Repeat("x", 1025): "at most 1024",
 	} {
-		_, err := ParseFlag(in)
+		_, err := Catalogue{}.ParseFlag(in)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %q", in, err, want)
 		}
 	}
-	if _, err := Parse("delay", map[string]any{"by": []any{"1s"}}); err == nil || !strings.Contains(err.Error(), "a duration") {
+	if _, err := (Catalogue{}).Parse("delay", map[string]any{"by": []any{"1s"}}); err == nil || !strings.Contains(err.Error(), "a duration") {
 		t.Errorf("a list for a duration: %v", err)
 	}
 }
 
 // What is shown of a fault can be injected again and is the same fault.
 func TestSpecRoundTrip(t *testing.T) {
-	for _, d := range Catalogue() {
-		f, err := Parse(d.Name, map[string]any{"for": "7s"})
+	for _, d := range (Catalogue{}).Definitions() {
+		f, err := Catalogue{}.Parse(d.Name, map[string]any{"for": "7s"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestSpecRoundTrip(t *testing.T) {
 		if err := json.Unmarshal(b, &spec); err != nil {
 			t.Fatal(err)
 		}
-		again, err := Parse(spec.Name, spec.Params)
+		again, err := Catalogue{}.Parse(spec.Name, spec.Params)
 		if err != nil || !maps.Equal(again.Params(), f.Params()) || again.For != 7*time.Second {
 			t.Errorf("%s: %s became %v, %v", d.Name, b, again.Params(), err)
 		}
@@ -114,11 +114,11 @@ func TestSpecRoundTrip(t *testing.T) {
 }
 
 func FuzzParseFlag(f *testing.F) {
-	for _, name := range Names() {
+	for _, name := range (Catalogue{}).Names() {
 		f.Add(name + ":for=1s,method=all")
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		parsed, err := ParseFlag(s)
+		parsed, err := Catalogue{}.ParseFlag(s)
 		if err != nil {
 			if strings.ContainsAny(err.Error(), "\n\x00") {
 				t.Errorf("%q: the error is not one line: %q", s, err)
@@ -129,4 +129,21 @@ func FuzzParseFlag(f *testing.F) {
 			t.Errorf("%q: %v", s, err)
 		}
 	})
+}
+
+// A fault in force is read as it was written, also one of another module.
+func TestActiveIsReadAsWritten(t *testing.T) {
+	for _, text := range []string{
+		`{"id":"f1","name":"hang","params":{"count":2,"for":"7s","method":"Status","probability":0.5,"until":"released"},"injected":"2000-01-01T00:00:00Z","hits":2,"spent":true}`,
+		`{"id":"f2","name":"of-others","params":{"volume":11},"injected":"2000-01-01T00:00:00Z","hits":0,"spent":false}`,
+	} {
+		var a Active
+		if err := json.Unmarshal([]byte(text), &a); err != nil {
+			t.Fatal(err)
+		}
+		again, err := json.Marshal(a)
+		if err != nil || string(again) != text {
+			t.Errorf("%v\n got %s\nwant %s", err, again, text)
+		}
+	}
 }

@@ -107,15 +107,19 @@ func (a Active) MarshalJSON() ([]byte, error) {
 	return json.Marshal(activeJSON{a.ID, a.Fault.Name, a.Fault.Params(), a.Injected.UTC(), a.Hits, a.Spent()})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A fault that the catalogue does not have is an error.
+// UnmarshalJSON reads what MarshalJSON writes, of a plugin that may have faults of its own. Such a fault can be shown and released, not injected.
 func (a *Active) UnmarshalJSON(data []byte) error {
 	var in activeJSON
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("read a fault in force: %w", err)
 	}
-	f, err := Parse(in.Name, in.Params)
-	if err != nil {
-		return fmt.Errorf("read a fault in force: %w", err)
+	f := Fault{Name: in.Name, Probability: 1, values: in.Params}
+	for _, p := range (Definition{Shape: func(*Strike) {}}).Bounds() { // those that it has: a fault of the socket has no methods
+		if written, ok := in.Params[p.Name]; ok {
+			if err := f.bind(p, written); err != nil {
+				return fmt.Errorf("read a fault in force: %w", err)
+			}
+		}
 	}
 	*a = Active{ID: in.ID, Fault: f, Injected: in.Injected, Hits: in.Hits}
 	return nil
@@ -145,7 +149,7 @@ type Strike struct {
 // Miss lets the call pass: it does not count as a hit.
 func (s *Strike) Miss() { s.missed = true }
 
-func (s *Strike) edit(e Edit) { s.Plan.Edits = append(s.Plan.Edits, e) }
+func (s *Strike) Edit(e Edit) { s.Plan.Edits = append(s.Plan.Edits, e) }
 
 // Decide says what goes wrong with a call of m at now. It changes the hits of the faults that struck in place.
 // Faults are combined in the order in which they were injected; where they contradict, the later wins.

@@ -17,7 +17,7 @@ func active(t testing.TB, flags ...string) []Active {
 	t.Helper()
 	var list []Active
 	for _, flag := range flags {
-		f, err := ParseFlag(flag)
+		f, err := Catalogue{}.ParseFlag(flag)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,27 +17,27 @@ func processes() []Definition {
 					Summary: "simulate: the control API lives on and can release it; exit: the process ends without cleaning up"},
 				{Name: "exit-code", Kind: KindInt, Default: 137, Min: 0, Max: 255, Summary: "the exit code, with how=exit; 137 is that of a SIGKILL or an OOM kill"},
 			},
-			check: func(f Fault) error {
-				if f.text("on") == "now" && (f.Count > 0 || f.Probability < 1 || len(f.Methods) < len(Methods())) {
+			Check: func(f Fault) error {
+				if f.Text("on") == "now" && (f.Count > 0 || f.Probability < 1 || len(f.Methods) < len(Methods())) {
 					return errors.New("method, count and probability need on=call")
 				}
 				return nil
 			},
 			Shape: func(s *Strike) {
-				if s.Fault.text("on") == "now" || s.Hits > 0 {
+				if s.Fault.Text("on") == "now" || s.Hits > 0 {
 					s.Miss() // it is down already: this call came in by a connection that is about to close
 					return
 				}
 				s.Plan.Crash = &Crash{}
 			},
 			socket: func(a Active, s *Socket) {
-				if a.Fault.text("on") == "call" && a.Hits == 0 {
+				if a.Fault.Text("on") == "call" && a.Hits == 0 {
 					return
 				}
 				s.Cut += a.ID + ";"
 				s.worsen(FileStale)
-				if a.Fault.text("how") == "exit" {
-					code := a.Fault.int("exit-code")
+				if a.Fault.Text("how") == "exit" {
+					code := a.Fault.Int("exit-code")
 					s.Exit = &code
 				}
 			},
@@ -50,7 +50,7 @@ func processes() []Definition {
 			defaultFor: 5 * time.Second,
 			socket: func(a Active, s *Socket) {
 				s.Cut += a.ID + ";"
-				if a.Fault.text("how") == "silent" {
+				if a.Fault.Text("how") == "silent" {
 					s.worsen(FileSilent)
 					return
 				}

@@ -14,16 +14,16 @@ const ProviderFailure = "provider-failure"
 
 // providerFailure is looked up when it is injected: which failures there are is known to the plugin's profile. Without one the
 // fault names it.
-func providerFailure() Definition {
+func providerFailure(profiles profile.Catalogue) Definition {
 	return Definition{
-		Name: ProviderFailure, Scope: ScopeCall, Methods: Methods(), Default: Methods(),
+		Name: ProviderFailure, profiles: profiles, Scope: ScopeCall, Methods: Methods(), Default: Methods(),
 		Summary: "A typical failure of a provider, with its texts and codes: see kmsharness profiles.",
 		Params: []Param{
 			{Name: "failure", Kind: KindString, Default: "", Max: 64, Summary: "the name of the failure; required"},
-			{Name: "profile", Kind: KindEnum, Enum: append([]string{""}, profile.Names()...), Default: "", Summary: "the provider whose failure it is; empty: the plugin's own profile"},
+			{Name: "profile", Kind: KindEnum, Enum: append([]string{""}, profiles.Names()...), Default: "", Summary: "the provider whose failure it is; empty: the plugin's own profile"},
 		},
-		check: func(f Fault) error {
-			if f.text("profile") == "" {
+		Check: func(f Fault) error {
+			if f.Text("profile") == "" {
 				return nil // the plugin's own is known when it is injected
 			}
 			_, err := f.ofProvider(nil)
@@ -48,7 +48,7 @@ func (s *Strike) fail(a profile.Answer) {
 		s.Plan.Error = &Error{a.Code, a.Text}
 	}
 	if a.Healthz != "" {
-		s.edit(Edit{Field: FieldHealthz, Value: a.Healthz})
+		s.Edit(Edit{Field: FieldHealthz, Value: a.Healthz})
 	}
 }
 
@@ -59,9 +59,9 @@ func (f Fault) ofProvider(own *profile.Profile) (Fault, error) {
 		return f, nil
 	}
 	p := own
-	if name := f.text("profile"); name != "" {
+	if name := f.Text("profile"); name != "" {
 		var err error
-		if p, err = profile.Builtin(name); err != nil {
+		if p, err = f.definition.profiles.Find(name); err != nil {
 			return f, err
 		}
 	}
@@ -69,7 +69,7 @@ func (f Fault) ofProvider(own *profile.Profile) (Fault, error) {
 		return f, fmt.Errorf("fault %s: this plugin has no profile: start it with --profile, or name one with profile=NAME", f.Name)
 	}
 	var err error
-	f.failure, err = p.Failure(f.text("failure"))
+	f.failure, err = p.Failure(f.Text("failure"))
 	return f, err
 }
 

@@ -13,7 +13,7 @@ import (
 
 func builtin(t *testing.T, name string) *profile.Profile {
 	t.Helper()
-	p, err := profile.Builtin(name)
+	p, err := profile.Catalogue{}.Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +22,7 @@ func builtin(t *testing.T, name string) *profile.Profile {
 
 func parsed(t *testing.T, params map[string]any) Fault {
 	t.Helper()
-	f, err := Parse(ProviderFailure, params)
+	f, err := Catalogue{}.Parse(ProviderFailure, params)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestProviderFailureMistakes(t *testing.T) {
 		{map[string]any{"failure": "token-expired", "profile": "aws"}, `the profile aws has no failure "token-expired" (it has: credentials-expired,`},
 		{map[string]any{"failure": "token-expired", "profile": "ibm"}, "profile: got \"ibm\", expected one of"},
 	} {
-		if _, err := Parse(ProviderFailure, c.params); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Catalogue{}).Parse(ProviderFailure, c.params); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %s", c.params, err, c.want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestLatencyOfAProfile(t *testing.T) {
 	if below < 450 || below > 550 {
 		t.Errorf("%d of 1000 calls took less than half of them should", below)
 	}
-	f, err := Parse("delay", map[string]any{"by": "1s"})
+	f, err := Catalogue{}.Parse("delay", map[string]any{"by": "1s"})
 	if err != nil {
 		t.Fatal(err)
 	}

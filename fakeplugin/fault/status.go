@@ -15,7 +15,7 @@ func statuses() []Definition {
 				{Name: "code", Kind: KindCode, Default: codes.Unavailable.String(), Summary: "the gRPC code, by name or number (1 to 99; those above 16 are undefined)"},
 				{Name: "text", Kind: KindString, Default: "injected failure", Max: maxParamText, Summary: "the status message"},
 			},
-			Shape: func(s *Strike) { s.Plan.Error = &Error{s.Fault.code("code"), s.Fault.text("text")} },
+			Shape: func(s *Strike) { s.Plan.Error = &Error{s.Fault.Code("code"), s.Fault.Text("text")} },
 		},
 		{
 			Name: "decrypt-fails", Scope: ScopeCall, Methods: []Method{Decrypt}, Default: []Method{Decrypt},
@@ -24,7 +24,7 @@ func statuses() []Definition {
 				{Name: "code", Kind: KindCode, Default: codes.PermissionDenied.String(), Summary: "the gRPC code"},
 				{Name: "text", Kind: KindString, Default: "access denied: no permission to decrypt", Max: maxParamText, Summary: "the status message"},
 			},
-			Shape: func(s *Strike) { s.Plan.Error = &Error{s.Fault.code("code"), s.Fault.text("text")} },
+			Shape: func(s *Strike) { s.Plan.Error = &Error{s.Fault.Code("code"), s.Fault.Text("text")} },
 		},
 		{
 			Name: "nil-response", Scope: ScopeCall, Methods: Methods(), Default: Methods(),
@@ -33,7 +33,7 @@ func statuses() []Definition {
 				{Name: "form", Kind: KindEnum, Enum: []string{string(NilEmpty), string(NilNone)}, Default: string(NilEmpty),
 					Summary: "empty: a message without fields, which is what a Go plugin sends for nil; none: status OK and no message"},
 			},
-			Shape: func(s *Strike) { s.Plan.Nil = NilForm(s.Fault.text("form")) },
+			Shape: func(s *Strike) { s.Plan.Nil = NilForm(s.Fault.Text("form")) },
 		},
 	}
 }

@@ -21,14 +21,14 @@ func timings() []Definition {
 					Summary: "released: calls that hang go on when the fault is released; deadline: they never do; time: after the parameter time"},
 				{Name: "time", Kind: KindDuration, Min: 0.001, Max: hour, Summary: "how long a call hangs, with until=time"},
 			},
-			check: func(f Fault) error {
-				if (f.text("until") == "time") != (f.duration("time") > 0) {
+			Check: func(f Fault) error {
+				if (f.Text("until") == "time") != (f.Duration("time") > 0) {
 					return fmt.Errorf("until=time and time=DURATION need each other")
 				}
 				return nil
 			},
 			Shape: func(s *Strike) {
-				s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: s.Fault.duration("time"), Deadline: s.Fault.text("until") == "deadline"})
+				s.Plan.Holds = append(s.Plan.Holds, Wait{ID: s.ID, For: s.Fault.Duration("time"), Deadline: s.Fault.Text("until") == "deadline"})
 			},
 		},
 		{
@@ -40,9 +40,9 @@ func timings() []Definition {
 				{Name: "max", Kind: KindDuration, Default: "10s", Max: hour, Summary: "the greatest delay of uniform and heavy-tailed"},
 				{Name: "alpha", Kind: KindFloat, Default: 1.5, Min: 0.1, Max: 10, Summary: "the shape of heavy-tailed (Pareto); smaller has more extreme delays"},
 			},
-			check: func(f Fault) error {
-				if f.text("distribution") != "fixed" && f.duration("max") < f.duration("by") {
-					return fmt.Errorf("max %v is less than by %v", f.duration("max"), f.duration("by"))
+			Check: func(f Fault) error {
+				if f.Text("distribution") != "fixed" && f.Duration("max") < f.Duration("by") {
+					return fmt.Errorf("max %v is less than by %v", f.Duration("max"), f.Duration("by"))
 				}
 				return nil
 			},
@@ -64,20 +64,20 @@ func timings() []Definition {
 					s.Miss()
 					return
 				}
-				s.Plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.float("rate"))}
+				s.Plan.Error = &Error{codes.ResourceExhausted, fmt.Sprintf("rate of %v requests per second exceeded", s.Fault.Float("rate"))}
 			},
 		},
 	}
 }
 
 func drawDelay(f Fault, rng Rand) time.Duration {
-	by, most := f.duration("by"), f.duration("max")
-	switch f.text("distribution") {
+	by, most := f.Duration("by"), f.Duration("max")
+	switch f.Text("distribution") {
 	case "uniform":
 		return by + time.Duration(rng.Float64()*float64(most-by))
 	case "heavy-tailed":
 		u := 1 - rng.Float64() // in (0, 1]
-		return time.Duration(math.Min(float64(most), float64(by)*math.Pow(u, -1/f.float("alpha"))))
+		return time.Duration(math.Min(float64(most), float64(by)*math.Pow(u, -1/f.Float("alpha"))))
 	default:
 		return by
 	}
@@ -85,11 +85,11 @@ func drawDelay(f Fault, rng Rand) time.Duration {
 
 // takeToken is a token bucket that is full when the fault is injected.
 func (a *Active) takeToken(now time.Time) bool {
-	burst := float64(a.Fault.int("burst"))
+	burst := float64(a.Fault.Int("burst"))
 	if a.counted.IsZero() {
 		a.tokens, a.counted = burst, now
 	}
-	a.tokens = math.Min(burst, a.tokens+now.Sub(a.counted).Seconds()*a.Fault.float("rate"))
+	a.tokens = math.Min(burst, a.tokens+now.Sub(a.counted).Seconds()*a.Fault.Float("rate"))
 	a.counted = now
 	if a.tokens < 1 {
 		return false

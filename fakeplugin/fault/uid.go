@@ -14,7 +14,7 @@ func noUID() Definition {
 			Summary: "whether the plugin accepts them, or requires a uid and answers InvalidArgument"}},
 		Shape: func(s *Strike) {
 			s.Plan.UID = UIDDropped
-			if s.Fault.text("plugin") == uidRequired {
+			if s.Fault.Text("plugin") == uidRequired {
 				s.Plan.UID = UIDRefused
 			}
 		},

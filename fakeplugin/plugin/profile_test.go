@@ -10,12 +10,12 @@ import (
 // Whether a rotation shows is the profile's: in Status and Encrypt alike, and whatever key_id there is, everything can be
 // decrypted.
 func TestKeyIDOfAProfile(t *testing.T) {
-	for _, name := range append(profile.Names(), "") {
+	for _, name := range append(profile.Catalogue{}.Names(), "") {
 		w := newWorld(t, 0)
 		var p *profile.Profile
 		if name != "" {
 			var err error
-			if p, err = profile.Builtin(name); err != nil {
+			if p, err = (profile.Catalogue{}).Find(name); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 // the log-in is refused, and logs in with a new credential without a restart.
 func TestVaultLogsIn(t *testing.T) {
 	w := newWorld(t, 0)
-	vault, err := profile.Builtin("vault")
+	vault, err := profile.Catalogue{}.Find("vault")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestVaultLogsIn(t *testing.T) {
 // A plugin that does not log in again is refused in the words for a token that is lost.
 func TestLostLease(t *testing.T) {
 	w := newWorld(t, 0)
-	vault, err := profile.Builtin("vault")
+	vault, err := profile.Catalogue{}.Find("vault")
 	if err != nil {
 		t.Fatal(err)
 	}

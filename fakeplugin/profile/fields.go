@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapping gives the values of a mapping by name. A field that is not known, occurs twice or is missing is a mistake.
+// mapping gives the values of a mapping by name. A field that is not known or is missing is a mistake.
 func (r *reader) mapping(n *yaml.Node, what string, required []string, optional ...string) map[string]*yaml.Node {
 	values := map[string]*yaml.Node{}
 	if n.Kind != yaml.MappingNode {
@@ -17,14 +17,11 @@ func (r *reader) mapping(n *yaml.Node, what string, required []string, optional 
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, known := n.Content[i], append(slices.Clone(required), optional...)
-		switch {
-		case !slices.Contains(known, key.Value):
+		if !slices.Contains(known, key.Value) {
 			r.add(key.Line, "unknown field %.64q in %s, expected %s", key.Value, what, strings.Join(known, ", "))
-		case values[key.Value] != nil:
-			r.add(key.Line, "field %q occurs twice in %s, expected it once", key.Value, what)
-		default:
-			values[key.Value] = n.Content[i+1]
+			continue
 		}
+		values[key.Value] = n.Content[i+1]
 	}
 	for _, name := range required {
 		if values[name] == nil {

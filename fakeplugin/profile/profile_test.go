@@ -13,11 +13,11 @@ import (
 
 // The five providers of the plugin management seed are there, each under the name of its file, with failures and sources.
 func TestBuiltins(t *testing.T) {
-	if got := strings.Join(Names(), " "); got != "aws azure gcp thales vault" {
+	if got := strings.Join((Catalogue{}).Names(), " "); got != "aws azure gcp thales vault" {
 		t.Fatalf("profiles: %s", got)
 	}
-	for _, name := range Names() {
-		p, err := Load(name)
+	for _, name := range (Catalogue{}).Names() {
+		p, err := Catalogue{}.Load(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -43,7 +43,7 @@ func TestKeyIDs(t *testing.T) {
 		"gcp":    "projects/example/locations/europe-west1/keyRings/openshift/cryptoKeys/key-1/cryptoKeyVersions/1",
 		"thales": "6b656b2d6131",
 	} {
-		p, err := Builtin(name)
+		p, err := Catalogue{}.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func TestKeyIDs(t *testing.T) {
 			t.Errorf("%s: key_id %q, want one like %q", name, got, want)
 		}
 	}
-	for _, name := range Names() {
-		p, err := Builtin(name)
+	for _, name := range (Catalogue{}).Names() {
+		p, err := Catalogue{}.Find(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestAFileOfOnesOwn(t *testing.T) {
 	if err := os.WriteFile(file, []byte(good), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, err := Load(file)
+	p, err := Catalogue{}.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,10 +113,10 @@ func TestAFileOfOnesOwn(t *testing.T) {
 	if _, err := p.Failure("lost"); err == nil || !strings.Contains(err.Error(), "it has: gone") {
 		t.Errorf("an unknown failure: %v", err)
 	}
-	if _, err := Load(file + "x.yaml"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := (Catalogue{}).Load(file + "x.yaml"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	if _, err := Load("awss"); err == nil || !strings.Contains(err.Error(), "there are: aws, azure") {
+	if _, err := (Catalogue{}).Load("awss"); err == nil || !strings.Contains(err.Error(), "there are: aws, azure") {
 		t.Errorf("an unknown name: %v", err)
 	}
 }
@@ -124,8 +124,8 @@ func TestAFileOfOnesOwn(t *testing.T) {
 // Every mistake is told with its line and what was expected.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
-		{good, "", "f.yaml:1: the file is empty"},
-		{good, "name: [", "f.yaml:1: not valid YAML"},
+		{good, "", "f.yaml:1: file is empty"},
+		{good, "name: [", "f.yaml:2: not valid YAML"},
 		{"summary: s\nplugin", "sumary: s\nplugin", `f.yaml:2: unknown field "sumary" in the profile, expected name, summary`},
 		{"name: mine\n", "", `f.yaml:1: field "name" is missing in the profile`},
 		{"plugin: p\n", "plugin: p\nplugin: q\n", `f.yaml:4: field "plugin" occurs twice`},
@@ -144,7 +144,7 @@ func TestMistakes(t *testing.T) {
 		{"  Status: {healthz: not well}\n  Encrypt: {code: Unavailable, text: gone, after: 2s}\n", "", `f.yaml:10: failure "gone" strikes nothing`},
 		{"- name: gone\n", "- name: gone\n  summary: s\n  source: s\n  Status: {after: 1s}\n- name: gone\n", `f.yaml:14: failure "gone" occurs twice`},
 		{"failures:\n", "failures: none\nx:\n", `f.yaml:9: failures: expected a list`},
-		{"summary: s\nplugin", "summary: &a s\nplugin", `f.yaml:2: an anchor or alias`},
+		{"summary: s\nplugin", "summary: &a s\nplugin", `f.yaml:2: anchor &a`},
 		{"summary: s\nplugin", "summary: !x s\nplugin", `f.yaml:2: tag !x`},
 		{"failures:", "lease: {ttl: 1s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 1s and longest 5s, expected 2s <= ttl <= longest"},
 		{"failures:", "lease: {ttl: 6s, longest: 5s, lost: gone, refused: gone}\nfailures:", "f.yaml:9: lease: got ttl 6s and longest 5s"},

@@ -124,7 +124,7 @@ func (w *world) dial() kmsapi.KeyManagementServiceClient {
 
 func (w *world) parse(flag string) fault.Fault {
 	w.t.Helper()
-	f, err := fault.ParseFlag(flag)
+	f, err := fault.Catalogue{}.ParseFlag(flag)
 	w.Expect(err).NotTo(HaveOccurred(), flag)
 	return f
 }

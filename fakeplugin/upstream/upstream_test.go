@@ -272,7 +272,7 @@ func TestFaultsChangeWhatPasses(t *testing.T) {
 	w.real.encrypt = &kmsapi.EncryptResponse{Ciphertext: []byte("c"), KeyId: "key-a"}
 	inject := func(name string, params map[string]any) {
 		t.Helper()
-		f, err := fault.Parse(name, params)
+		f, err := fault.Catalogue{}.Parse(name, params)
 		w.Expect(err).NotTo(HaveOccurred())
 		_, err = w.server.Inject(f)
 		w.Expect(err).NotTo(HaveOccurred())

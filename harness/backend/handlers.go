@@ -4,42 +4,42 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Handlers carry out the actions of a backend, by verb. A verb without a handler is not supported.
-type Handlers map[scenario.Verb]func(context.Context, scenario.Action) error
+// Handlers carry out the actions of a backend, by type.
+type Handlers map[reflect.Type]func(context.Context, scenario.Action) error
 
-// Handle makes a handler of a function for actions of one type.
-func Handle[A scenario.Action](do func(context.Context, A) error) func(context.Context, scenario.Action) error {
-	return func(ctx context.Context, a scenario.Action) error {
-		typed, ok := a.(A)
-		if !ok {
-			return fmt.Errorf("%s is a %T, expected a %T", a.Verb(), a, typed)
-		}
-		return do(ctx, typed)
-	}
+// Handle makes do the handler of actions of one type.
+func Handle[A scenario.Action](h Handlers, do func(context.Context, A) error) {
+	h[reflect.TypeFor[A]()] = func(ctx context.Context, a scenario.Action) error { return do(ctx, a.(A)) }
 }
 
-// Unsupported names the verbs of a scenario that have no handler, with the reason where one is known.
+// Unsupported names what of a scenario no handler and no Doer carries out, and the verbs that cannot be carried out for another reason.
 func (h Handlers) Unsupported(s *scenario.Scenario, reasons map[scenario.Verb]string) (lacks []string) {
 	for _, a := range s.Actions() {
-		if verb := a.Verb(); h[verb] == nil {
-			lacks = append(lacks, cmp.Or(reasons[verb], fmt.Sprintf("%s: this backend has no handler for it", verb)))
+		verb, reason := scenario.VerbOf(a), ""
+		if _, ok := a.(scenario.Doer); !ok && h[reflect.TypeOf(a)] == nil {
+			reason = fmt.Sprintf("%s: this backend has no handler for it", verb)
+		}
+		if reason = cmp.Or(reasons[verb], reason); reason != "" {
+			lacks = append(lacks, reason)
 		}
 	}
 	slices.Sort(lacks)
 	return slices.Compact(lacks)
 }
 
-// Do carries out an action.
-func (h Handlers) Do(ctx context.Context, a scenario.Action) error {
-	do := h[a.Verb()]
-	if do == nil {
-		return fmt.Errorf("not supported by this backend, which knows %v", slices.Sorted(maps.Keys(h)))
+// Do carries out an action on a control plane.
+func (h Handlers) Do(ctx context.Context, c scenario.Cluster, a scenario.Action) error {
+	if do := h[reflect.TypeOf(a)]; do != nil {
+		return do(ctx, a)
 	}
-	return do(ctx, a)
+	if d, ok := a.(scenario.Doer); ok {
+		return d.Do(ctx, c)
+	}
+	return fmt.Errorf("this backend has no handler for %s", scenario.VerbOf(a))
 }

@@ -9,10 +9,11 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-func newCheckCommand() *cobra.Command {
+func newCheckCommand(x standard.Extensions) *cobra.Command {
 	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "check HISTORY...",
@@ -31,7 +32,7 @@ Nothing but the file is looked at: a history from another machine is judged just
 				if err != nil {
 					return err
 				}
-				verdict := check.Run(events)
+				verdict := check.Run(events, x.Invariants...)
 				all = append(all, checkedHistory{filepath.ToSlash(path), verdict})
 				fmt.Fprintf(words, "== %s\n", filepath.ToSlash(path))
 				check.Print(words, verdict)

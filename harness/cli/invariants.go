@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
@@ -15,7 +16,7 @@ type listedRule struct {
 	House     bool   `json:"house,omitempty"`  // a rule that no source demands
 }
 
-func newInvariantsCommand() *cobra.Command {
+func newInvariantsCommand(x standard.Extensions) *cobra.Command {
 	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:     "invariants",
@@ -25,7 +26,7 @@ func newInvariantsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []listedRule
 			table := printer.Table{Columns: []string{"ID", "STATEMENT", "SOURCE"}, Narrow: 2}
-			for _, inv := range check.Invariants() {
+			for _, inv := range append(check.Invariants(), x.Invariants...) {
 				all = append(all, listedRule{ID: inv.ID, Statement: inv.Statement, Source: inv.Source})
 				table.Rows = append(table.Rows, []string{inv.ID, inv.Statement, inv.Source})
 				for _, r := range inv.Rules {

@@ -26,14 +26,16 @@ const closeTimeout = 20 * time.Second
 
 type runFlags struct {
 	common
+	extensions   standard.Extensions
 	keep         bool
 	repeat       int
 	failFast     bool
 	untilFailure bool
 }
 
-func newRunCommand() *cobra.Command {
-	var f runFlags
+func newRunCommand(x standard.Extensions) *cobra.Command {
+	f := runFlags{extensions: x}
+	f.sut.Faults = x.Faults
 	cmd := &cobra.Command{
 		Use:   "run FILE|DIR|NAME...",
 		Short: "Run scenarios, one after another",
@@ -67,7 +69,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 		return err
 	}
 	f.backend = name
-	scenarios, err := load(paths)
+	scenarios, err := load(f.extensions, paths)
 	if err == nil {
 		scenarios, err = f.inForms(scenarios)
 	}
@@ -177,10 +179,10 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	fit := f.sut.Fit(s, b.Name())
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
-			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: f.seed,
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{Catalogue: f.extensions.Faults}, Seed: f.seed,
 			Reproduce: f.reproduce(s), Progress: lines(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
-		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
+		Invariants: f.extensions.Invariants, Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, r.StatusText())
 	return r

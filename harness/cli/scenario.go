@@ -16,19 +16,19 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-func newScenarioCommand() *cobra.Command {
+func newScenarioCommand(x standard.Extensions) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "scenario",
 		Short: "Write, check, explain and list scenarios",
 	}
-	cmd.AddCommand(newScenarioNewCommand(), newScenarioLintCommand(), newScenarioListCommand(), newScenarioExplainCommand(),
-		newScenarioWatchCommand(), newScenarioFieldsCommand())
+	cmd.AddCommand(newScenarioNewCommand(x), newScenarioLintCommand(x), newScenarioListCommand(x), newScenarioExplainCommand(x),
+		newScenarioWatchCommand(x), newScenarioFieldsCommand(x))
 	return cmd
 }
 
 // findScenario finds one scenario as load does.
-func findScenario(arg string) (*scenario.Scenario, error) {
-	all, err := load([]string{arg})
+func findScenario(x standard.Extensions, arg string) (*scenario.Scenario, error) {
+	all, err := load(x, []string{arg})
 	if err == nil && len(all) != 1 {
 		err = usage("%s has %d scenarios, expected one file", arg, len(all))
 	}
@@ -40,7 +40,7 @@ func findScenario(arg string) (*scenario.Scenario, error) {
 
 // load parses files and folders, and takes scenarios of the embedded catalogue by name where no file has that name. Every mistake of every file is
 // in the error, one line each.
-func load(args []string) ([]*scenario.Scenario, error) {
+func load(x standard.Extensions, args []string) ([]*scenario.Scenario, error) {
 	var paths, names []string
 	for _, arg := range args {
 		if _, err := os.Stat(arg); arg != "-" && errors.Is(err, fs.ErrNotExist) { // "-" is standard input
@@ -49,7 +49,7 @@ func load(args []string) ([]*scenario.Scenario, error) {
 			paths = append(paths, filepath.Clean(arg))
 		}
 	}
-	parser, err := standard.Parser()
+	parser, err := x.Parser()
 	if err != nil {
 		return nil, err
 	}

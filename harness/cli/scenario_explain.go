@@ -12,11 +12,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/text"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-func newScenarioExplainCommand() *cobra.Command {
+func newScenarioExplainCommand(x standard.Extensions) *cobra.Command {
 	var production bool
 	cmd := &cobra.Command{
 		Use:               "explain FILE|NAME",
@@ -25,7 +26,7 @@ func newScenarioExplainCommand() *cobra.Command {
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := findScenario(args[0])
+			s, err := findScenario(x, args[0])
 			if err != nil {
 				return err
 			}
@@ -41,10 +42,6 @@ func newScenarioExplainCommand() *cobra.Command {
 }
 
 func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
-	rows, err := explain.Timeline(s, t)
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n", s.Name, s.Area, s.Title)
 	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", text.Count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
 		text.Count(s.Topology.Aggregators, "aggregator"), t.Interval)
@@ -59,7 +56,7 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 	for _, e := range s.Excused {
 		fmt.Fprintf(w, "A violation of %s is wanted: %s\n\n", e.Invariant, e.Reason)
 	}
-	return explain.Write(w, rows)
+	return explain.Write(w, explain.Timeline(s, t))
 }
 
 func statementIDs() ([]string, error) {

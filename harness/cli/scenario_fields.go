@@ -4,14 +4,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/swaggest/jsonschema-go"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-func newScenarioFieldsCommand() *cobra.Command {
+func newScenarioFieldsCommand(x standard.Extensions) *cobra.Command {
 	var output *printer.Output
 	cmd := &cobra.Command{
 		Use:   "fields [WORD]",
@@ -23,7 +23,7 @@ With -o json it is the JSON schema. Editors with a YAML language server complete
 		Example: "  kmsharness scenario fields\n  kmsharness scenario fields refuse -o wide\n  kmsharness scenario fields -o json > scenario.schema.json",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			schema, err := scenario.Schema(fault.Names())
+			schema, err := schemaOf(x)
 			if err != nil {
 				return err
 			}
@@ -40,4 +40,13 @@ With -o json it is the JSON schema. Editors with a YAML language server complete
 	}
 	output = printer.AddFlag(cmd, printer.Wide)
 	return cmd
+}
+
+// schemaOf is the JSON schema of scenario files, with what another module adds.
+func schemaOf(x standard.Extensions) (jsonschema.Schema, error) {
+	parser, err := x.Parser()
+	if err != nil {
+		return jsonschema.Schema{}, err
+	}
+	return parser.Schema()
 }

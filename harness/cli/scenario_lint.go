@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/text"
 )
 
-func newScenarioLintCommand() *cobra.Command {
+func newScenarioLintCommand(x standard.Extensions) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lint FILE|DIR|NAME...",
 		Short: "Look for mistakes in scenario files, without running them",
@@ -18,7 +19,7 @@ func newScenarioLintCommand() *cobra.Command {
 		Args:              cobra.MinimumNArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := load(args)
+			all, err := load(x, args)
 			if err != nil {
 				return err
 			}

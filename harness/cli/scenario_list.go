@@ -7,12 +7,13 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
-func newScenarioListCommand() *cobra.Command {
+func newScenarioListCommand(x standard.Extensions) *cobra.Command {
 	var area string
 	var output *printer.Output
 	var byStatement bool
@@ -23,7 +24,7 @@ func newScenarioListCommand() *cobra.Command {
 		Long:              "List the catalogue of this program, or the scenarios of files.",
 		Example:           "  kmsharness scenario list\n  kmsharness scenario list --area network -o wide\n  kmsharness scenario list --statements",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			all, err := listed(args, area)
+			all, err := listed(x, args, area)
 			if err != nil {
 				return err
 			}
@@ -48,9 +49,9 @@ func newScenarioListCommand() *cobra.Command {
 	return cmd
 }
 
-func listed(paths []string, area string) (all []*scenario.Scenario, err error) {
+func listed(x standard.Extensions, paths []string, area string) (all []*scenario.Scenario, err error) {
 	if len(paths) > 0 {
-		all, err = load(paths)
+		all, err = load(x, paths)
 	} else {
 		all, err = scenarios.Load()
 	}

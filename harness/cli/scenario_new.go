@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/choice"
@@ -24,7 +23,7 @@ import (
 
 type draft struct{ name, title, area, from string }
 
-func newScenarioNewCommand() *cobra.Command {
+func newScenarioNewCommand(x standard.Extensions) *cobra.Command {
 	var d draft
 	cmd := &cobra.Command{
 		Use:   "new NAME",
@@ -39,7 +38,7 @@ with them, to be changed. What the flags leave out is asked. An existing file is
 			if err := d.ask(bufio.NewReader(cmd.InOrStdin()), cmd.OutOrStdout()); err != nil {
 				return err
 			}
-			return d.write(cmd.OutOrStdout())
+			return d.write(x, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&d.title, "title", "", "one sentence that says what must hold")
@@ -78,13 +77,13 @@ func answer(in *bufio.Reader, out io.Writer, question string) (string, error) {
 	return "", err
 }
 
-func (d *draft) write(out io.Writer) error {
+func (d *draft) write(x standard.Extensions, out io.Writer) error {
 	from, err := d.closest()
 	if err != nil {
 		return err
 	}
 	text, file := d.text(from), d.name+".yaml"
-	parser, err := standard.Parser()
+	parser, err := x.Parser()
 	if err != nil {
 		return err
 	}
@@ -94,7 +93,7 @@ func (d *draft) write(out io.Writer) error {
 	if err := writeNew(file, text); err != nil {
 		return err
 	}
-	if err := writeSchema(); err != nil {
+	if err := writeSchema(x); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(out, "%s has the steps of %s: change them, and watch what comes of it:\n  kmsharness scenario watch %s\n", file, from, file)
@@ -125,9 +124,9 @@ func (d *draft) text(from string) []byte {
 }
 
 // writeSchema puts the schema beside the file, for editors: that of this program, whatever was there.
-func writeSchema() error {
+func writeSchema(x standard.Extensions) error {
 	var text bytes.Buffer
-	schema, err := scenario.Schema(fault.Names())
+	schema, err := schemaOf(x)
 	if err == nil {
 		err = printer.WriteJSON(&text, schema)
 	}

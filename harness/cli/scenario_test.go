@@ -10,13 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 	"time"
+
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // told runs a command in a folder of its own, and gives what it said.
 func told(t *testing.T, in string, args ...string) (code int, out, problem string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	root := newRoot()
+	root := Command(standard.Extensions{})
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(in))
 	root.SetOut(&stdout)
@@ -68,7 +70,7 @@ func TestScenariosByName(t *testing.T) {
 	if code, out, problem := told(t, "", "run", "--backend", "sim", "plugin-hangs"); code != ExitPassed {
 		t.Errorf("exit %d, %s%s", code, out, problem)
 	}
-	all, err := load([]string{"plugin-hangs"})
+	all, err := load(standard.Extensions{}, []string{"plugin-hangs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,8 +101,8 @@ func TestLintLines(t *testing.T) {
 }
 
 func TestExampleOfNewScenario(t *testing.T) {
-	_, from, _ := strings.Cut(newScenarioNewCommand().Example, "--from ")
-	if _, err := load([]string{from}); err != nil {
+	_, from, _ := strings.Cut(newScenarioNewCommand(standard.Extensions{}).Example, "--from ")
+	if _, err := load(standard.Extensions{}, []string{from}); err != nil {
 		t.Error(err)
 	}
 }
@@ -110,7 +112,7 @@ func TestExplainScenario(t *testing.T) {
 	if code != ExitPassed {
 		t.Fatal(problem)
 	}
-	for _, want := range []string{"3 nodes with plugins 1", "plugins of cp-2: fault hang on Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
+	for _, want := range []string{"3 nodes with plugins 1", "inject plugin cp-2/* fault=hang method=Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("expected %q in\n%s", want, out)
 		}

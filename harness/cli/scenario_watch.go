@@ -21,7 +21,7 @@ import (
 // watchEvery is how often a file is looked at: sooner than a person changes windows.
 const watchEvery = 200 * time.Millisecond
 
-func newScenarioWatchCommand() *cobra.Command {
+func newScenarioWatchCommand(x standard.Extensions) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:     "watch FILE",
@@ -37,7 +37,7 @@ func newScenarioWatchCommand() *cobra.Command {
 				return err
 			}
 			defer unlock()
-			w := watching{file: args[0], out: out, to: cmd.OutOrStdout(), backend: virtual.New(virtual.Options{}), clock: clock.RealClock{}}
+			w := watching{extensions: x, file: args[0], out: out, to: cmd.OutOrStdout(), backend: virtual.New(virtual.Options{}), clock: clock.RealClock{}}
 			return w.run(cmd.Context())
 		},
 	}
@@ -46,10 +46,11 @@ func newScenarioWatchCommand() *cobra.Command {
 }
 
 type watching struct {
-	file, out string
-	to        io.Writer
-	backend   backend.Backend
-	clock     clock.WithTicker
+	extensions standard.Extensions
+	file, out  string
+	to         io.Writer
+	backend    backend.Backend
+	clock      clock.WithTicker
 }
 
 func (w watching) run(ctx context.Context) error {
@@ -76,7 +77,7 @@ func changed(a, b os.FileInfo) bool {
 
 func (w watching) once(ctx context.Context) {
 	began := w.clock.Now()
-	all, err := load([]string{w.file})
+	all, err := load(w.extensions, []string{w.file})
 	if err != nil {
 		fmt.Fprintln(w.to, err)
 		return
@@ -89,6 +90,6 @@ func (w watching) once(ctx context.Context) {
 }
 
 func (w watching) simulate(ctx context.Context, s *scenario.Scenario) result.Result {
-	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}),
-		Faults: standard.Faults{}, Seed: 1, Reproduce: "kmsharness run " + s.File + " --backend sim"}})
+	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Invariants: w.extensions.Invariants, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}),
+		Faults: standard.Faults{Catalogue: w.extensions.Faults}, Seed: 1, Reproduce: "kmsharness run " + s.File + " --backend sim"}})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
@@ -25,7 +26,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := findScenario(args[0])
+			s, err := findScenario(standard.Extensions{}, args[0])
 			if err != nil {
 				return err
 			}

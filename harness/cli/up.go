@@ -46,7 +46,7 @@ in memory too: this is for an afternoon, not for a week.`,
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
 	cmd.Flags().StringSliceVar(&f.keyIDs, "key-ids", []string{"1"}, "plugins on every node, the write key first")
-	choice.Add(cmd, &f.profile, "profile", "", "", "provider that the plugins stand for: "+choice.Or(profile.Names()), profile.Names()...)
+	choice.Add(cmd, &f.profile, "profile", "", "", "provider that the plugins stand for: "+choice.Or(profile.Catalogue{}.Names()), profile.Catalogue{}.Names()...)
 	f.system, f.output = undertest.AddFlags(cmd), printer.AddFlag(cmd)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
 	return cmd

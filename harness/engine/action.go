@@ -3,9 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -30,7 +27,7 @@ func (a *action) advance(time.Time) bool {
 	result, over := a.run.results[a.id]
 	if over && result.State == history.ActionFailed {
 		a.run.failed = true
-		a.run.progress("%s %s FAILED: %s", a.id, a.action.Verb(), result.Error)
+		a.run.progress("%s %s FAILED: %s", a.id, scenario.VerbOf(a.action), result.Error)
 	}
 	return over
 }
@@ -40,26 +37,15 @@ func (a *action) due() time.Time { return time.Time{} }
 func (a *action) begin() {
 	a.began = true
 	resolved, err := a.run.resolveAction(a.action)
-	target, params := scenario.Target(resolved, a.run.env.Nodes()), scenario.Params(resolved)
+	nodes := a.run.env.Nodes()
+	target, params := scenario.Target(resolved, nodes), scenario.Params(resolved)
 	if a.heal {
 		a.run.done = append(a.run.done, resolved)
 	}
-	a.run.progress("%s %s", a.id, actionLine(a.action.Verb(), target, params))
-	event := history.Action{ID: a.id, Verb: string(a.action.Verb()), Target: target, Params: params, State: history.ActionBegan}
+	a.run.progress("%s %s", a.id, scenario.Line(resolved, nodes))
+	event := history.Action{ID: a.id, Verb: string(scenario.VerbOf(a.action)), Target: target, Params: params, State: history.ActionBegan}
 	a.run.record(a.run.opts.Runtime.Now(), history.Of{APIServer: scenario.OfAPIServer(resolved), Payload: &event})
 	a.run.concurrent(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
-}
-
-// actionLine is an action on one line: the parameters in the order of their names, so that two runs read alike.
-func actionLine(verb scenario.Verb, target string, params map[string]any) string {
-	words := []string{string(verb)}
-	if target != "" {
-		words = append(words, target)
-	}
-	for _, name := range slices.Sorted(maps.Keys(params)) {
-		words = append(words, fmt.Sprintf("%s=%v", name, params[name]))
-	}
-	return strings.Join(words, " ")
 }
 
 // carryOut runs beside the engine: it touches nothing of the run but the history.

@@ -26,7 +26,7 @@ type collector struct {
 func (c *collector) note(what string) { c.asked = append(c.asked, what) }
 
 func (c *collector) Do(ctx context.Context, a scenario.Action) error {
-	c.note("do " + string(a.Verb()))
+	c.note("do " + string(scenario.VerbOf(a)))
 	return c.released.Do(ctx, a)
 }
 

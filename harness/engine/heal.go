@@ -13,21 +13,25 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
+// healing chooses the actions that undo what the steps of a run did.
+type healing struct{ *run }
+
 // heal undoes what the steps did, in an order in which each part can work: nodes and pods are back before anything on them is
 // told anything; what is paused goes on and the network is whole; then plugins exist to be told to drop their faults; then the
 // rest starts, and plugins that crashed meanwhile.
 func (r *run) heal(ctx context.Context) error {
+	h := healing{r}
 	stages := []func() []scenario.Action{
-		func() []scenario.Action { return r.resumed(isNode) },
-		func() []scenario.Action { return atOnce(r.started(history.RoleNode)) },
-		func() []scenario.Action { return r.started(history.RolePod) },
-		func() []scenario.Action { return append(r.resumed(isProcess), r.undone()...) },
+		func() []scenario.Action { return h.resumed(isNode) },
+		func() []scenario.Action { return atOnce(h.started(history.RoleNode)) },
+		func() []scenario.Action { return h.started(history.RolePod) },
+		func() []scenario.Action { return append(h.resumed(isProcess), h.undone()...) },
 		func() []scenario.Action {
-			return r.started(history.RoleEtcd, history.RoleRemoteKMS, history.RolePlugin)
+			return h.started(history.RoleEtcd, history.RoleRemoteKMS, history.RolePlugin)
 		},
-		r.released,
+		h.released,
 		func() []scenario.Action {
-			return r.started(history.RolePlugin, history.RoleLoadBalancer, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator, history.RoleOperator)
+			return h.started(history.RolePlugin, history.RoleLoadBalancer, history.RoleAPIServer, history.RoleReporter, history.RoleAggregator, history.RoleOperator)
 		},
 	}
 	n := 0
@@ -60,7 +64,7 @@ func atOnce(starts []scenario.Action) []scenario.Action {
 	return []scenario.Action{&scenario.Process{Do: scenario.VerbStart, Target: scenario.Selector{Role: history.RoleNode}}} // all; one that runs is left alone
 }
 
-func (r *run) resumed(which func(role string) bool) []scenario.Action {
+func (r healing) resumed(which func(role string) bool) []scenario.Action {
 	var out []scenario.Action
 	for _, p := range r.state.Processes() {
 		if standsStill(p) && which(p.Role) && r.belongs(p) {
@@ -76,7 +80,7 @@ func standsStill(p view.Process) bool {
 }
 
 // undone takes back what actions did: links, clocks, requests, watches, credentials, and the state of the remote KMS.
-func (r *run) undone() []scenario.Action {
+func (r healing) undone() []scenario.Action {
 	var out []scenario.Action
 	add := func(a scenario.Action) {
 		if !slices.ContainsFunc(out, func(b scenario.Action) bool { return reflect.DeepEqual(a, b) }) {
@@ -95,10 +99,13 @@ func (r *run) undone() []scenario.Action {
 }
 
 // released takes every fault from every plugin of an API server, if any was injected there.
-func (r *run) released() []scenario.Action {
+func (r healing) released() []scenario.Action {
 	var out []scenario.Action
 	for _, of := range append([]string{""}, r.state.APIServers()...) {
-		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool { return a.Verb() == scenario.VerbInject && scenario.OfAPIServer(a) == of })
+		injected := slices.ContainsFunc(r.done, func(a scenario.Action) bool {
+			_, ok := a.(*scenario.Inject)
+			return ok && scenario.OfAPIServer(a) == of
+		})
 		if injected {
 			out = append(out, &scenario.Release{Plugin: scenario.Selector{APIServer: of}})
 		}
@@ -108,7 +115,7 @@ func (r *run) released() []scenario.Action {
 
 // started starts, of these roles, what does not run although it should: what the history says has ended, and after a
 // cold start also what never began.
-func (r *run) started(roles ...string) []scenario.Action {
+func (r healing) started(roles ...string) []scenario.Action {
 	var out []scenario.Action
 	for _, role := range roles {
 		for _, p := range r.down() {
@@ -120,7 +127,7 @@ func (r *run) started(roles ...string) []scenario.Action {
 	return out
 }
 
-func (r *run) down() []view.Process {
+func (r healing) down() []view.Process {
 	known := r.state.Processes()
 	var out []view.Process
 	for _, p := range known {
@@ -149,7 +156,7 @@ func identity(p view.Process) view.Process {
 }
 
 // wanted are the processes of a control plane that is up.
-func (r *run) wanted() []view.Process {
+func (r healing) wanted() []view.Process {
 	var out []view.Process
 	for _, p := range r.state.Plugins() {
 		out = append(out, view.Process{Role: history.RolePlugin, Node: p.Node, KeyID: p.KeyID})
@@ -166,7 +173,7 @@ func (r *run) wanted() []view.Process {
 }
 
 // belongs says whether a process should exist: its node was not removed, its plugin not taken away, KMS not disabled.
-func (r *run) belongs(p view.Process) bool {
+func (r healing) belongs(p view.Process) bool {
 	state := r.state.Of(p.APIServer)
 	switch p.Role {
 	case history.RolePlugin:

@@ -127,7 +127,7 @@ func TestExpectationModes(t *testing.T) {
 func TestTransientStatesAreSeen(t *testing.T) {
 	w := newWorld(t)
 	w.react = func(a scenario.Action) error {
-		if a.Verb() == scenario.VerbRotate { // broken and whole again at the same instant
+		if scenario.VerbOf(a) == "rotate" { // broken and whole again at the same instant
 			w.broken["cp-1"] = true
 			w.in(time.Second, func() { w.show(); w.broken["cp-1"] = false; w.show() })
 		}
@@ -173,7 +173,7 @@ func TestTimeline(t *testing.T) {
 func TestFailedAction(t *testing.T) {
 	w := newWorld(t)
 	w.react = func(a scenario.Action) error {
-		if a.Verb() == scenario.VerbRotate {
+		if scenario.VerbOf(a) == "rotate" {
 			return errors.New("remote KMS: connection refused")
 		}
 		return nil

@@ -132,7 +132,7 @@ func (w *world) breaks(s scenario.Selector, broken bool) {
 }
 
 func describe(a scenario.Action) string {
-	parts := []string{string(a.Verb())}
+	parts := []string{string(scenario.VerbOf(a))}
 	s := scenario.Selected(a)
 	params := scenario.Params(a)
 	if l, ok := a.(*scenario.Link); ok {
@@ -188,7 +188,7 @@ func (w *world) show() {
 // run runs steps in YAML and gives the history.
 func (w *world) run(ctx context.Context, topology, steps string) ([]history.Event, error) {
 	w.t.Helper()
-	p, err := scenario.NewParser(nil, nil)
+	p, err := scenario.NewParser(scenario.Options{})
 	if err != nil {
 		w.t.Fatal(err)
 	}

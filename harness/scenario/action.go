@@ -6,120 +6,37 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Verb names an action.
-type Verb string
-
-// All verbs, as definitions has them.
-const (
-	VerbInject     Verb = "inject"
-	VerbRelease    Verb = "release"
-	VerbRotate     Verb = "rotate"
-	VerbKMS        Verb = "kms"
-	VerbStart      Verb = "start"
-	VerbStop       Verb = "stop" // SIGTERM and wait
-	VerbKill       Verb = "kill" // SIGKILL
-	VerbPause      Verb = "pause"
-	VerbSilence    Verb = "silence"
-	VerbResume     Verb = "resume"  // after pause and silence
-	VerbRestart    Verb = "restart" // stop and start, or as Process.With says
-	VerbLink       Verb = "link"
-	VerbRefuse     Verb = "refuse"
-	VerbWatches    Verb = "watches"
-	VerbClock      Verb = "clock"
-	VerbCredential Verb = "credential"
-	VerbNode       Verb = "node"
-	VerbEncryption Verb = "encryption"
-	VerbAPIServer  Verb = "apiserver"
-	VerbRollback   Verb = "rollback"
-	VerbData       Verb = "data"
-	VerbCondition  Verb = "condition"
-	VerbEntries    Verb = "entries"
-	VerbAttempt    Verb = "attempt"
-)
-
-// Action is what a step does to the environment: a pointer to a struct, whose tags describe its arguments (shape). Each verb has a type of
-// its own, in a file of its own, with all that is known of the verb: its arguments, their rules, its words, what it acts on and what ends its effect.
+// Action is what a step does to the environment: a pointer to a struct, whose tags describe its arguments (shape). Each verb has a type in a file of
+// its own, with all that is known of the verb: its arguments, their rules, what it acts on and what ends its effect.
 type Action interface {
-	Verb() Verb
-	// Describe is the action as a sentence: "link reporter → apiserver of cp-2: slow (delay 2I)".
-	Describe() string
+	// About says what the verb does, in the fewest words, for editors.
+	About() string
 }
 
 // What an action may have besides.
 type (
-	// checked actions have rules that involve more than one argument, or the topology.
-	checked interface{ check(v *validation, at place) }
-	// targeted actions act on what the tag target does not describe. The checker reads the target from the history.
-	targeted interface{ target(nodes []string) string }
-	// lasting actions have an effect that other verbs end. That of others is ended as the tag undo says.
-	lasting interface {
-		lasts() bool
-		endedBy(Action) bool
+	// Validator is an action with rules that its tags cannot express: on more than one argument, or on the scenario.
+	Validator interface{ Validate(Validation) }
+	// Targeted is an action that acts on what the tag target does not describe. The checker reads the target from the history. nodes are all that
+	// there are.
+	Targeted interface{ Target(nodes []string) string }
+	// Lasting is an action whose effect other verbs end. That of others is ended as the tag undo says.
+	Lasting interface {
+		Lasts() bool
+		EndedBy(Action) bool
 	}
-	// harmful actions do harm of a kind that their verb and mode do not name.
-	harmful interface{ harm() string }
+	// Harmful is an action that does harm of a kind that its verb and mode do not name; empty: it does none.
+	Harmful interface{ Harm() string }
+	// ClusterWide is an action that acts on every API server: the cluster has one remote KMS and one encryption configuration, and data are
+	// written through each.
+	ClusterWide interface{ ClusterWide() }
 )
-
-// definition is a verb of the file format.
-type definition struct {
-	Action        // without arguments
-	about  string // what it does, in the fewest words, for editors
-}
-
-// definitions are all verbs, in the order in which they are shown.
-var definitions = sync.OnceValue(func() []definition {
-	return []definition{
-		{&Inject{}, "puts a fault in force on plugins"},
-		{&Release{}, "ends faults of plugins"},
-		{&Rotate{}, "a new KEK in the remote KMS; each plugin notices with its own lag"},
-		{&KMS{}, "changes a KEK, or a node's access to the remote KMS"},
-		{&Process{Do: VerbStart}, "starts what was stopped or killed"},
-		{&Process{Do: VerbStop}, "ends processes and waits for them"},
-		{&Process{Do: VerbKill}, "kills processes"},
-		{&Process{Do: VerbPause}, "lets processes stand still"},
-		{&Process{Do: VerbSilence}, "cuts processes off from all other machines, while they go on"},
-		{&Process{Do: VerbResume}, "lets them go on"},
-		{&Process{Do: VerbRestart}, "ends and starts processes, or kills and starts them"},
-		{&Link{}, "breaks a link of the network, or restores it"},
-		{&Refuse{}, "lets API servers refuse requests of reporters or aggregators"},
-		{&Watches{}, "lets the watches of aggregators be late, or ends them"},
-		{&Clock{}, "sets the clock of a node or of the aggregators"},
-		{&Credential{}, "lets the credential of a reporter expire, or renews it, or changes that of the plugins"},
-		{&Node{}, "removes, adds or replaces a node"},
-		{&Encryption{}, "changes the cluster's encryption type, or its plugins"},
-		{&APIServer{}, "writes the configuration that the API server operator acts upon"},
-		{&Rollback{}, "replaces a pod of an API server by one of another revision"},
-		{&Data{}, "writes secrets, or reads them all back"},
-		{&Condition{}, "sets or deletes somebody else's condition on the operator CR"},
-		{&Entries{}, "fills the typed list with entries of nodes that do not exist"},
-		{&Attempt{}, "a request under a reporter's identity"},
-	}
-})
-
-// Verbs are all actions, in the order in which they are shown.
-func Verbs() (verbs []Verb) {
-	for _, d := range definitions() {
-		verbs = append(verbs, d.Verb())
-	}
-	return verbs
-}
-
-// NewAction is an action without arguments; nil if there is no such verb.
-func NewAction(verb Verb) Action {
-	for _, d := range definitions() {
-		if d.Verb() == verb {
-			return clone(d.Action)
-		}
-	}
-	return nil
-}
 
 // Selector picks nodes, plugins or processes. Empty fields match all.
 type Selector struct {
@@ -136,7 +53,6 @@ type Selector struct {
 	Instance string `yaml:"instance,omitempty" format:"int-or-string" pattern:"^([123]|leader|standby)$" minimum:"1" maximum:"3" with:"role=aggregator"`
 }
 
-// covers reports whether s picks all that o picks.
 func (s Selector) covers(o Selector) bool {
 	return covers(s.Node, o.Node) && covers(s.KeyID, o.KeyID) && covers(s.Instance, o.Instance) && s.Role == o.Role
 }
@@ -150,7 +66,7 @@ func clone(a Action) Action {
 
 // walk visits every argument of an action, which it may change.
 func walk(a Action, visit func(field, reflect.Value)) {
-	shapeOf(reflect.TypeOf(a).Elem(), string(a.Verb())).walk(reflect.ValueOf(a).Elem(), visit)
+	shapeOf(reflect.TypeOf(a).Elem(), string(VerbOf(a))).walk(reflect.ValueOf(a).Elem(), visit)
 }
 
 // RenameNodes is the action with other names of the nodes that it names.
@@ -197,10 +113,10 @@ func selectorOf(a Action) *Selector {
 	return &Selector{}
 }
 
-// OfCluster reports whether an action acts on every API server: the cluster has one remote KMS and one encryption configuration, and data
-// are written through each.
+// OfCluster reports whether an action acts on every API server.
 func OfCluster(a Action) bool {
-	return slices.Contains([]Verb{VerbRotate, VerbData, VerbEncryption}, a.Verb())
+	_, all := a.(ClusterWide)
+	return all
 }
 
 // OfAPIServer is the further API server whose plugin, or process, an action is aimed at; empty: kube-apiserver's, or nobody's.
@@ -215,8 +131,8 @@ func OfAPIServer(a Action) string {
 // empty if it acts on the cluster.
 func Target(a Action, nodes []string) string {
 	at := ""
-	if t, ok := a.(targeted); ok {
-		at = t.target(nodes)
+	if t, ok := a.(Targeted); ok {
+		at = t.Target(nodes)
 	} else {
 		at = selectedTarget(a)
 	}
@@ -296,28 +212,15 @@ func Resolve(a Action, t contract.Timing, faults FaultChecker) (Action, error) {
 	return a, nil
 }
 
-// parameters are the parameters of an action in the order of their names, in parentheses, but for some.
-func parameters(a Action, but ...string) string {
-	var all []string
+// Line is an action on one line: verb, target, and the parameters in the order of their names, so that two runs read alike.
+func Line(a Action, nodes []string) string {
+	words := []string{string(VerbOf(a))}
+	if target := Target(a, nodes); target != "" {
+		words = append(words, target)
+	}
 	params := Params(a)
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if !slices.Contains(but, name) {
-			all = append(all, fmt.Sprintf("%s %v", name, params[name]))
-		}
+		words = append(words, fmt.Sprintf("%s=%v", name, params[name]))
 	}
-	if len(all) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(all, ", ") + ")"
-}
-
-// ofNode names the node of something that each node has.
-func ofNode(node string) string {
-	switch node {
-	case "", NodeAll:
-		return " of all nodes"
-	case NodeAny:
-		return " of the node that is drawn"
-	}
-	return " of " + node
+	return strings.Join(words, " ")
 }

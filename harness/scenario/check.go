@@ -18,7 +18,7 @@ type checker struct {
 	file     string
 	problems Problems
 	places   []place // of the problems: the rules leave them alone
-	steps    stepShapes
+	parser   *Parser
 }
 
 func (c *checker) add(n *yaml.Node, at place, format string, args ...any) {
@@ -100,7 +100,7 @@ func (c *checker) step(n *yaml.Node, at place) {
 	}
 	var found []*yaml.Node
 	for i := 0; i < len(n.Content); i += 2 {
-		if slices.Contains(keywords(), n.Content[i].Value) {
+		if slices.Contains(c.parser.keywords, n.Content[i].Value) {
 			found = append(found, n.Content[i])
 		}
 	}
@@ -108,7 +108,7 @@ func (c *checker) step(n *yaml.Node, at place) {
 	case 0:
 		c.noVerb(n, at)
 	case 1:
-		c.mapping(n, c.steps.of(found[0].Value), at)
+		c.mapping(n, c.parser.steps[found[0].Value], at)
 	default:
 		c.add(found[1], at, "a second verb %q in the step that has %q, expected one verb per step", found[1].Value, found[0].Value)
 	}
@@ -119,11 +119,11 @@ func (c *checker) noVerb(n *yaml.Node, at place) {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if !slices.Contains([]string{"at", "after", "within", "for"}, key.Value) {
-			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(keywords()), suggest.DidYouMean(key.Value, keywords()))
+			c.add(key, at, "unknown verb %s, expected %s%s", quote(key.Value), oneOf(c.parser.keywords), suggest.DidYouMean(key.Value, c.parser.keywords))
 			return
 		}
 	}
-	c.add(n, at, "a step without a verb, expected %s", oneOf(keywords()))
+	c.add(n, at, "a step without a verb, expected %s", oneOf(c.parser.keywords))
 }
 
 // wanted is what a value must be, and the YAML tags of a scalar that it can have.

@@ -34,7 +34,7 @@ func Closest(all []*Scenario, area string, description ...string) *Scenario {
 func (s *Scenario) does() string {
 	var out []string
 	for _, a := range s.Actions() {
-		out = append(out, string(a.Verb()))
+		out = append(out, string(VerbOf(a)))
 		walk(a, func(f field, v reflect.Value) {
 			if v.Kind() == reflect.String && (f.has("enum") || f.name == "fault") {
 				out = append(out, v.String())

@@ -54,19 +54,19 @@ func Undo(a Action) Action {
 
 // Lasts reports whether an action has an effect that lasts until another action ends it.
 func Lasts(a Action) bool {
-	if l, ok := a.(lasting); ok {
-		return l.lasts()
+	if l, ok := a.(Lasting); ok {
+		return l.Lasts()
 	}
 	return modeOf(a).undo != ""
 }
 
 // Ends reports whether an action ends the effect of another, all of it.
 func Ends(end, a Action) bool {
-	if l, ok := a.(lasting); ok {
-		return l.endedBy(end)
+	if l, ok := a.(Lasting); ok {
+		return l.EndedBy(end)
 	}
 	by := modeOf(a).undo
-	if by == "" || end.Verb() != a.Verb() || modeOf(end).value != by {
+	if by == "" || VerbOf(end) != VerbOf(a) || modeOf(end).value != by {
 		return false
 	}
 	ends, wide := true, reflect.ValueOf(end).Elem()
@@ -86,8 +86,8 @@ func covers(wide, narrow string) bool { return wide == "" || wide == NodeAll || 
 
 // Harm is the kind of fault that an action is, such as link-cut; empty if it does no harm.
 func Harm(a Action) string {
-	if h, ok := a.(harmful); ok {
-		return h.harm()
+	if h, ok := a.(Harmful); ok {
+		return h.Harm()
 	}
 	return harmOf(a)
 }
@@ -95,11 +95,8 @@ func Harm(a Action) string {
 // harmOf is the verb and the mode, unless that takes others back.
 func harmOf(a Action) string {
 	m := modeOf(a)
-	switch {
-	case slices.Contains([]Verb{VerbRotate, VerbEncryption, VerbAPIServer, VerbNode}, a.Verb()):
-		return string(a.Verb())
-	case m.value == "", slices.Contains(m.restores, m.value):
+	if m.value == "" || slices.Contains(m.restores, m.value) {
 		return ""
 	}
-	return string(a.Verb()) + "-" + m.value
+	return string(VerbOf(a)) + "-" + m.value
 }

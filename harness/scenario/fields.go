@@ -27,7 +27,6 @@ type shape struct {
 	open   bool // other fields may have any value
 }
 
-// field is a field of a mapping.
 type field struct {
 	reflect.StructField
 	name  string
@@ -140,7 +139,6 @@ func (f field) of(v reflect.Value) reflect.Value {
 	return v
 }
 
-// named is the field of that name; the shape has it.
 func (s shape) named(name string) (field, bool) {
 	i := slices.IndexFunc(s.fields, func(f field) bool { return f.name == name })
 	if i < 0 {

@@ -3,7 +3,6 @@ package scenario
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,7 +35,6 @@ type spec struct {
 	Steps           []Step          `yaml:"steps" required:"true" minItems:"1" maxItems:"10000" description:"the timeline: one verb each"`
 }
 
-// stepFile is a step as it stands in a file.
 type stepFile struct {
 	Expect *string  `yaml:"expect,omitempty" verbs:"expect" required:"true" cel:"true" pattern:"\\S" description:"becomes true within a time"`
 	Holds  *string  `yaml:"holds,omitempty" verbs:"holds" required:"true" cel:"true" pattern:"\\S" description:"is true now and stays true for a time"`
@@ -60,47 +58,6 @@ func Contracts() []string { return tagOf[spec]("Contract", "enum") }
 
 // Operators are those whose CR can be reported to, the default first.
 func Operators() []string { return tagOf[spec]("Operator", "enum") }
-
-// keywords are what a step can be: a verb, or one of the others; it has exactly one.
-func keywords() []string {
-	var keywords []string
-	for _, v := range Verbs() {
-		keywords = append(keywords, string(v))
-	}
-	return append(keywords, "expect", "holds", "never", "parallel", "repeat", "wait")
-}
-
-// stepShape is the shape of a step with a keyword.
-func stepShape(keyword string) shape {
-	t := reflect.TypeFor[stepFile]()
-	s := shapeOf(t, keyword)
-	for _, d := range definitions() {
-		if string(d.Verb()) != keyword {
-			continue
-		}
-		f := field{name: keyword}
-		f.StructField, _ = t.FieldByName("Action") // of the step in it
-		f.Type = reflect.TypeOf(d.Action)
-		f.tag("description", d.about)
-		f.tag("required", "true")
-		f.tag("yaml", keyword)
-		var action shape
-		action.add(f, keyword)
-		s.fields = append(action.fields, s.fields...)
-	}
-	s.what = "a step with " + keyword
-	return s
-}
-
-// stepShapes are the shapes of steps by keyword, each made when it is first needed: a file has many steps with few verbs.
-type stepShapes map[string]shape
-
-func (s stepShapes) of(keyword string) shape {
-	if _, known := s[keyword]; !known {
-		s[keyword] = stepShape(keyword)
-	}
-	return s[keyword]
-}
 
 // scenario is what the file says, without defaults.
 func (f file) scenario() *Scenario {
@@ -155,7 +112,7 @@ func (s *Scenario) Encode() ([]byte, error) {
 // keywords are what a step is: one, if it is valid.
 func (s Step) keywords() (out []string) {
 	if s.Action != nil {
-		out = append(out, string(s.Action.Verb()))
+		out = append(out, string(VerbOf(s.Action)))
 	}
 	if s.Expect != nil {
 		out = append(out, s.Expect.Mode.Keyword())
@@ -207,23 +164,17 @@ func (s Step) MarshalYAML() (any, error) {
 	}
 	action.Style = yaml.FlowStyle
 	n.Style = 0
-	n.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: string(s.Action.Verb())}, &action}, n.Content...)
+	n.Content = append([]*yaml.Node{{Kind: yaml.ScalarNode, Value: string(VerbOf(s.Action))}, &action}, n.Content...)
 	return &n, nil
 }
 
-// UnmarshalYAML implements yaml.Unmarshaler. It takes what can be decoded, since a list would lose a step with an error: the checker has
-// reported the rest.
+// UnmarshalYAML implements yaml.Unmarshaler, but for the action (Verbs.decode). It takes what can be decoded, since a list would lose a step with an
+// error: the checker has reported the rest.
 func (s *Step) UnmarshalYAML(n *yaml.Node) error {
 	var f stepFile
 	_ = n.Decode(&f)
 	*s = Step(f.plainStep)
 	s.Pos, s.Expect = position(n), f.expectation()
-	for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-		if a := NewAction(Verb(n.Content[i].Value)); a != nil {
-			_ = n.Content[i+1].Decode(a)
-			s.Action = a
-		}
-	}
 	return nil
 }
 

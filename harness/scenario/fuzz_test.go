@@ -29,7 +29,7 @@ func FuzzParse(f *testing.F) {
 			}
 			for _, a := range s.Actions() {
 				if _, err := json.Marshal(scenario.Params(a)); err != nil {
-					t.Fatalf("no history can hold %s: %v", a.Describe(), err)
+					t.Fatalf("no history can hold %s: %v", scenario.Line(a, nil), err)
 				}
 			}
 			return

@@ -24,7 +24,6 @@ func (l Lag) Of(node string) time.Duration {
 	return l.All.Value()
 }
 
-// IsZero reports whether nothing is late.
 func (l Lag) IsZero() bool { return l.Nodes == nil && l.All.IsZero() }
 
 // MarshalYAML implements yaml.Marshaler.

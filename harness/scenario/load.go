@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/internal/input"
+	"github.com/kmsharness/kmsharness/internal/strictyaml"
 )
 
 // Load reads files, and of directories every *.yaml and *.yml below them, sorted by name. The error is Problems where
@@ -91,5 +92,5 @@ func readBounded(file string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
+	return io.ReadAll(io.LimitReader(f, strictyaml.MaxBytes+1))
 }

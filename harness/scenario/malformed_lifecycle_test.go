@@ -119,7 +119,7 @@ func TestRollback(t *testing.T) {
 		if harm := scenario.Harm(s.Actions()[3]); harm != "" || scenario.Harm(s.Actions()[0]) != "rollback" {
 			t.Errorf("the end of a rollback does the harm %q", harm)
 		}
-		if got := s.Actions()[0].Describe(); got != "pods of kube-apiserver of cp-2: rollback (to previous)" {
+		if got := scenario.Line(s.Actions()[0], nil); got != "rollback process pod/cp-2 to=previous" {
 			t.Errorf("%q", got)
 		}
 		if text, err = s.Encode(); err != nil {

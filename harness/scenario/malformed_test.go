@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -73,6 +74,8 @@ func TestValid(t *testing.T) {
 // faults is a catalogue of two.
 type faults struct{}
 
+func (faults) Names() []string { return []string{"hang", "healthz"} }
+
 func (faults) Profiles() []string { return []string{"aws"} }
 
 func (faults) DurationParams(name string) []string {
@@ -94,7 +97,11 @@ func (faults) CheckFault(name, method string, params map[string]any) (out []scen
 
 func parser(t testing.TB) *scenario.Parser {
 	t.Helper()
-	p, err := scenario.NewParser(faults{}, nil)
+	var ids []string
+	for _, i := range check.Invariants() {
+		ids = append(ids, i.ID)
+	}
+	p, err := scenario.NewParser(scenario.Options{Faults: faults{}, Invariants: ids})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,8 +50,9 @@ func (p place) subject() string {
 	return clip(last)
 }
 
-// within reports whether p is q or inside of it.
 func (p place) within(q place) bool { return len(p) >= len(q) && slices.Equal(p[:len(q)], q) }
+
+func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }
 
 // node finds the value at a place, or the nearest value around it.
 func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {
@@ -66,7 +67,11 @@ func (p place) node(root *yaml.Node) (n *yaml.Node, exact bool) {
 	return n, true
 }
 
+// childOf is the value of a field or the item of an index; nil if there is none.
 func childOf(n *yaml.Node, name string) *yaml.Node {
+	if n == nil {
+		return nil
+	}
 	switch n.Kind {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {

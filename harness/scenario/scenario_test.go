@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/strictyaml"
 )
 
 func timing() contract.Timing {
@@ -117,7 +118,7 @@ func TestLoad(t *testing.T) {
 		t.Fatalf("%d scenarios, %v", len(got), err)
 	}
 	write("b/plugin-hangs.yaml", valid)
-	write("b/huge.yaml", strings.Repeat("#", scenario.MaxFileBytes+10))
+	write("b/huge.yaml", strings.Repeat("#", strictyaml.MaxBytes+10))
 	_, err = p.Load(dir)
 	for _, want := range []string{`scenario "plugin-hangs" stands in`, "b/huge.yaml:1:1: file is 1048577 bytes, expected at most 1048576"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -153,7 +154,7 @@ func TestAccessIsRestored(t *testing.T) {
 		of(scenario.KMSRestore, "cp-1"): false, of(scenario.KMSAllow, "cp-2"): false,
 	} {
 		if scenario.Ends(b, cut) != ends {
-			t.Errorf("%s is ended by %s: expected %v", cut.Describe(), b.Describe(), ends)
+			t.Errorf("%s is ended by %s: expected %v", scenario.Line(cut, nil), scenario.Line(b, nil), ends)
 		}
 	}
 }
@@ -171,10 +172,10 @@ func TestUndo(t *testing.T) {
 	} {
 		undo := scenario.Undo(test.action)
 		if !reflect.DeepEqual(undo, test.undo) || !scenario.Lasts(test.action) || !scenario.Ends(undo, test.action) || scenario.Harm(test.action) == "" {
-			t.Errorf("%s: %+v", test.action.Describe(), undo)
+			t.Errorf("%s: %+v", scenario.Line(test.action, nil), undo)
 		}
 		if scenario.Undo(undo) != nil || scenario.Lasts(undo) || scenario.Harm(undo) != "" {
-			t.Errorf("%s lasts, or does harm", undo.Describe())
+			t.Errorf("%s lasts, or does harm", scenario.Line(undo, nil))
 		}
 	}
 	if _, is := scenario.Undo(&scenario.KMS{Op: "delete"}).(*scenario.Rotate); !is || scenario.Lasts(&scenario.KMS{Op: "delete"}) {

@@ -11,16 +11,16 @@ const SchemaFile = "scenario.schema.json"
 
 // Schema is the file format as a JSON schema (draft 7), for editors: fields, words and bounds, with what they mean. It is made from the
 // tags that the parser goes by, so the two cannot differ. It accepts every good file, and some that the rules refuse, because they depend
-// on more than one value: a node that the topology does not have, an expression. faults are the names that inject knows.
-func Schema(faults []string) (jsonschema.Schema, error) {
-	s := schema{faults: faults}
+// on more than one value: a node that the topology does not have, an expression.
+func (p *Parser) Schema() (jsonschema.Schema, error) {
+	s := schema{parser: p}
 	root, err := s.of(shapeOf(reflect.TypeFor[file](), "the scenario"))
 	if err != nil {
 		return root, err
 	}
 	var step jsonschema.Schema // one alternative for each verb, so that an editor offers the fields of the one that was written
-	for _, keyword := range keywords() {
-		one, err := s.of(stepShape(keyword))
+	for _, keyword := range p.keywords {
+		one, err := s.of(p.steps[keyword])
 		if err != nil {
 			return root, err
 		}
@@ -33,7 +33,7 @@ func Schema(faults []string) (jsonschema.Schema, error) {
 
 type schema struct {
 	jsonschema.Reflector
-	faults []string
+	parser *Parser
 }
 
 func (s *schema) of(sh shape) (jsonschema.Schema, error) {
@@ -91,10 +91,10 @@ func (s *schema) refine(p jsonschema.InterceptPropParams) error {
 	}
 	p.PropertySchema.RemoveType(jsonschema.Null) // a field is given or left out
 	switch of := p.PropertySchema; {
-	case p.Name == "fault":
-		known(s.faults)
+	case p.Name == "fault" && s.parser.Faults != nil:
+		known(s.parser.Faults.Names())
 	case p.Name == "invariant":
-		known(Invariants())
+		known(s.parser.Invariants)
 	case p.Field.Tag.Get("format") == "int-or-string":
 		of.WithType(jsonschema.Type{SliceOfSimpleTypeValues: []jsonschema.SimpleType{jsonschema.Integer, jsonschema.String}})
 	case of.Items != nil && of.Items.SchemaOrBool != nil: // these are about the items

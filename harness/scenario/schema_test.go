@@ -12,13 +12,17 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 func schemaText(t *testing.T) []byte {
 	t.Helper()
-	schema, err := scenario.Schema(fault.Names())
+	parser, err := standard.Parser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := parser.Schema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,8 +42,12 @@ func TestTags(t *testing.T) {
 		}
 	}
 	check(shapeOf(reflect.TypeFor[file](), "the scenario"))
-	for _, keyword := range keywords() {
-		check(stepShape(keyword))
+	keywords, err := Verbs(nil).keywords()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, keyword := range keywords {
+		check(Verbs(nil).stepShape(keyword))
 	}
 }
 

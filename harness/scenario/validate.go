@@ -20,7 +20,6 @@ type validation struct {
 	findings []finding
 	nodes    []string // that are there at some time
 	keyIDs   []string
-	steps    stepShapes
 	count    int // of steps, with repetitions
 }
 
@@ -30,6 +29,32 @@ type finding struct {
 	at           place
 	line, column int
 	what         string
+}
+
+// Validation is that of one action (Validator).
+type Validation struct {
+	*validation
+	at place
+}
+
+// Scenario is what the action is in, with its defaults.
+func (v Validation) Scenario() *Scenario { return v.scenario }
+
+// Add reports a mistake at an argument of the action, by its name in the file format; an empty name stands for the action itself.
+func (v Validation) Add(argument, format string, args ...any) {
+	v.add(v.argument(argument), format, args...)
+}
+
+// Keyword reports an argument that is none of those that are known. what is its name in the message.
+func (v Validation) Keyword(argument, what, got string, known []string) {
+	v.keyword(v.argument(argument), what, got, known)
+}
+
+func (v Validation) argument(name string) place {
+	if name == "" {
+		return v.at
+	}
+	return v.at.at(name)
 }
 
 func (v *validation) add(at place, format string, args ...any) {
@@ -72,8 +97,8 @@ func (v *validation) positioned(source []string, root *yaml.Node, reported []pla
 func (v *validation) topology() {
 	s, at := v.scenario, place{"spec", "topology"}
 	t := s.Topology
-	if v.parser.faults != nil && t.Profile != "" {
-		v.keyword(at.at("profile"), "profile", t.Profile, v.parser.faults.Profiles())
+	if v.parser.Faults != nil && t.Profile != "" {
+		v.keyword(at.at("profile"), "profile", t.Profile, v.parser.Faults.Profiles())
 	}
 	if !slices.Contains(t.APIServers, history.KubeAPIServer) {
 		v.add(at.at("apiServers"), "no %s among the API servers, expected it: the others depend on it", history.KubeAPIServer)
@@ -104,7 +129,9 @@ func (v *validation) topology() {
 func (v *validation) excused() {
 	for i, e := range v.scenario.Excused {
 		at := place{"spec", "excused"}.index(i).at("invariant")
-		v.keyword(at, "invariant", e.Invariant, v.parser.invariants)
+		if v.parser.Invariants != nil {
+			v.keyword(at, "invariant", e.Invariant, v.parser.Invariants)
+		}
 		if slices.IndexFunc(v.scenario.Excused, func(o Excuse) bool { return o.Invariant == e.Invariant }) < i {
 			v.add(at, "invariant %s occurs twice, expected it once", quote(e.Invariant))
 		}

@@ -18,7 +18,6 @@ const (
 	maxDepth = 8 // of groups within groups
 )
 
-// group is what a step is in.
 type group struct {
 	depth       int
 	repetitions int // of everything around, multiplied
@@ -52,7 +51,7 @@ func (v *validation) step(s Step, at place, g group) {
 		v.add(at, "mode is %s, expected within, holds or never", quote(string(e.Mode)))
 		return
 	}
-	v.mapping(reflect.ValueOf(s.file()), v.steps.of(is[0]), at)
+	v.mapping(reflect.ValueOf(s.file()), v.parser.steps[is[0]], at)
 	g.depth++
 	switch {
 	case s.Action != nil:
@@ -156,11 +155,11 @@ const (
 
 // action applies the rules of a verb that involve more than one argument, or the topology.
 func (v *validation) action(a Action, at place) {
-	if NewAction(a.Verb()) == nil {
-		v.keyword(at, "verb", string(a.Verb()), keywords())
+	if v.parser.Verbs.find(VerbOf(a)) == nil {
+		v.keyword(at, "verb", string(VerbOf(a)), v.parser.keywords)
 		return
 	}
-	if c, ok := a.(checked); ok {
-		c.check(v, at)
+	if c, ok := a.(Validator); ok {
+		c.Validate(Validation{v, at})
 	}
 }

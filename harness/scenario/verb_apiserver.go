@@ -18,20 +18,22 @@ type APIServer struct {
 	Sections map[string]map[string]any `yaml:",inline" keys:"vault,aws,azure,gcp,thales" with:"type=KMS" description:"settings of the provider, in the form of the API; required ones of vault that are left out are filled in"`
 }
 
-func (*APIServer) Verb() Verb { return VerbAPIServer }
+func (*APIServer) Harm() string { return "apiserver" }
 
-func (a *APIServer) Describe() string { return string(VerbAPIServer) + " " + parameters(a) }
+func (*APIServer) About() string {
+	return "writes the configuration that the API server operator acts upon"
+}
 
-func (a *APIServer) check(v *validation, at place) {
-	if !v.scenario.Topology.ByOperator() {
-		v.add(at, "apiserver without an operator that acts upon it, expected lifecycle: operator in the topology, or encryption instead")
+func (a *APIServer) Validate(v Validation) {
+	if !v.Scenario().Topology.ByOperator() {
+		v.Add("", "apiserver without an operator that acts upon it, expected lifecycle: operator in the topology, or encryption instead")
 	}
 	known := tagOf[APIServer]("Sections", "keys")
 	written := slices.DeleteFunc(slices.Clone(known), func(name string) bool { return a.Sections[name] == nil })
 	switch kms := a.Type == TypeKMS; {
 	case kms && len(written) == 0:
-		v.add(at, "type KMS without a provider, expected one of %s", oneOf(known))
+		v.Add("", "type KMS without a provider, expected one of %s", oneOf(known))
 	case kms && len(written) > 1:
-		v.add(at.at(written[1]), "%s beside %s, expected one provider", written[1], written[0])
+		v.Add(written[1], "%s beside %s, expected one provider", written[1], written[0])
 	}
 }

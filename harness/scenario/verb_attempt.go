@@ -54,9 +54,9 @@ type Attempt struct {
 	Certificate string `yaml:"certificate,omitempty" enum:"none,expired,forged,foreign" with:"verb=stream" description:"of a stream; default that of the node's reporter"`
 }
 
-func (*Attempt) Verb() Verb { return VerbAttempt }
-
-func (a *Attempt) Describe() string { return string(VerbAttempt) + parameters(a) }
+func (*Attempt) About() string {
+	return "a request under a reporter's identity"
+}
 
 // Path is what Resource names.
 func (a *Attempt) Path() (group, plural, subresource string) {
@@ -141,8 +141,8 @@ func (a *Attempt) Text() string { return filled("[]", a.Size) }
 // filled is a text of at least so many bytes.
 func filled(text string, size int) string { return text + strings.Repeat("x", max(0, size-len(text))) }
 
-func (a *Attempt) check(v *validation, at place) {
-	if c := v.scenario.Topology.Connectivity; a.Method == AttemptStream && c != history.ConnectStream {
-		v.add(at.at("verb"), "verb stream with connectivity %s, expected connectivity stream", c)
+func (a *Attempt) Validate(v Validation) {
+	if c := v.Scenario().Topology.Connectivity; a.Method == AttemptStream && c != history.ConnectStream {
+		v.Add("verb", "verb stream with connectivity %s, expected connectivity stream", c)
 	}
 }

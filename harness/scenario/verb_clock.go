@@ -9,14 +9,12 @@ type Clock struct {
 	By Duration `yaml:"by,omitempty" with:"mode=ahead,behind" needed:"2I"`
 }
 
-func (*Clock) Verb() Verb { return VerbClock }
-
-func (c *Clock) Describe() string {
-	return string(VerbClock) + " " + Selector{Role: c.Role, Node: c.Node}.describeProcesses() + parameters(c)
+func (*Clock) About() string {
+	return "sets the clock of a node or of the aggregators"
 }
 
-func (c *Clock) check(v *validation, at place) {
+func (c *Clock) Validate(v Validation) {
 	if c.Role == "" && c.Node == "" {
-		v.add(at, "a clock of nobody, expected a node, or role: aggregator")
+		v.Add("", "a clock of nobody, expected a node, or role: aggregator")
 	}
 }

@@ -14,18 +14,17 @@ type Condition struct {
 	Delete  bool   `yaml:"delete,omitempty"`
 }
 
-func (*Condition) Verb() Verb { return VerbCondition }
-
-// Text is the message.
 func (c *Condition) Text() string { return filled(c.Message, c.Size) }
 
-func (c *Condition) Describe() string { return string(VerbCondition) + parameters(c) }
+func (*Condition) About() string {
+	return "sets or deletes somebody else's condition on the operator CR"
+}
 
-func (c *Condition) check(v *validation, at place) {
+func (c *Condition) Validate(v Validation) {
 	if n := len(c.Manager); n > contract.MaxFieldManagerBytes {
-		v.add(at.at("manager"), "manager has %d bytes, expected at most %d", n, contract.MaxFieldManagerBytes)
+		v.Add("manager", "manager has %d bytes, expected at most %d", n, contract.MaxFieldManagerBytes)
 	}
 	if !c.Delete && c.Status == "" {
-		v.add(at, "condition without a status, expected True, False or Unknown")
+		v.Add("", "condition without a status, expected True, False or Unknown")
 	}
 }

@@ -33,45 +33,40 @@ type Credential struct {
 	Mode     string `yaml:"mode" required:"true" enum:"expire,renew,rotate,change,rewrite,remove,restore,revoke" undo:"expire=renew,revoke=renew,remove=restore" description:"of a reporter: expire: it is restarted with one that expires soon, and has expired when the step is over; renew: a new one is in its file; rotate: as a kubelet does, a new one is in its file 70 s before the old one expires, which it has when the step is over. Of a provider: change: the Secret has other content; rewrite: the same content is written again; remove: it is deleted; restore: it is there again, as it was; expire: the KMS refuses log-ins with its content, and leases go on to their end; revoke: leases end, too; renew: log-ins with it are accepted again"`
 }
 
-func (*Credential) Verb() Verb { return VerbCredential }
-
-func (c *Credential) target([]string) string {
+func (c *Credential) Target([]string) string {
 	if c.Provider {
 		return "credential of the plugins"
 	}
 	return strings.TrimSpace("credential " + c.Node)
 }
 
-func (c *Credential) Describe() string {
-	if c.Provider {
-		return "credential of the plugins: " + c.Mode
-	}
-	return "credential of the reporter" + ofNode(c.Node) + ": " + c.Mode
+func (*Credential) About() string {
+	return "lets the credential of a reporter expire, or renews it, or changes that of the plugins"
 }
 
-func (c *Credential) harm() string {
+func (c *Credential) Harm() string {
 	if c.Provider {
 		return strings.Replace(harmOf(c), "credential", "credential-of-plugins", 1)
 	}
 	return harmOf(c)
 }
 
-func (c *Credential) check(v *validation, at place) {
-	operated := v.scenario.Topology.ByOperator()
+func (c *Credential) Validate(v Validation) {
+	operated := v.Scenario().Topology.ByOperator()
 	switch {
 	case c.Provider && !operated:
-		v.add(at.at("provider"), "provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology")
+		v.Add("provider", "provider without an operator that gives plugins their credentials, expected lifecycle: operator in the topology")
 	case c.Provider && c.Mode == CredentialRotate:
-		v.add(at.at("mode"), "mode %s with provider, expected %s", c.Mode, oneOf(providerModes()))
+		v.Add("mode", "mode %s with provider, expected %s", c.Mode, oneOf(providerModes()))
 	case !c.Provider && operated:
-		v.add(at, "credential with lifecycle operator, expected provider: true: its operator starts reporters itself")
+		v.Add("", "credential with lifecycle operator, expected provider: true: its operator starts reporters itself")
 	case !c.Provider && c.Node == "":
-		v.add(at, "credential without a node, expected one, all, or provider: true")
+		v.Add("", "credential without a node, expected one, all, or provider: true")
 	case !c.Provider && slices.Contains(providerModes(), c.Mode) && !slices.Contains(reporterModes(), c.Mode):
-		v.add(at.at("mode"), "mode %s of a reporter, expected %s", c.Mode, oneOf(reporterModes()))
-	case c.Provider && c.Mode != CredentialRenew && slices.Contains(logInOps(), c.Mode) && v.scenario.Topology.Profile == "":
-		v.add(at.at("mode"), "mode %s without a provider, expected profile in the topology: other plugins do not log in", c.Mode)
-	case c.Provider && slices.Contains(logInOps(), c.Mode) && len(v.scenario.Topology.Aggregated()) > 0:
-		v.add(at.at("mode"), "mode %s with several API servers, expected kube-apiserver alone: at the KMS the plugins of a node have the same name", c.Mode)
+		v.Add("mode", "mode %s of a reporter, expected %s", c.Mode, oneOf(reporterModes()))
+	case c.Provider && c.Mode != CredentialRenew && slices.Contains(logInOps(), c.Mode) && v.Scenario().Topology.Profile == "":
+		v.Add("mode", "mode %s without a provider, expected profile in the topology: other plugins do not log in", c.Mode)
+	case c.Provider && slices.Contains(logInOps(), c.Mode) && len(v.Scenario().Topology.Aggregated()) > 0:
+		v.Add("mode", "mode %s with several API servers, expected kube-apiserver alone: at the KMS the plugins of a node have the same name", c.Mode)
 	}
 }

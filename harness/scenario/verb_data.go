@@ -31,13 +31,16 @@ type Data struct {
 // Objects is how many objects of how many bytes are written.
 func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d.Size, 256) }
 
-func (*Data) Verb() Verb { return VerbData }
+// ClusterWide implements ClusterWide: objects are written through each API server.
+func (*Data) ClusterWide() {}
 
-func (d *Data) Describe() string { return d.Op + " secrets" + parameters(d, "op") }
+func (*Data) About() string {
+	return "writes secrets, or reads them all back"
+}
 
-func (d *Data) check(v *validation, at place) {
-	if v.scenario.Topology.ByOperator() && d.Op == DataMigrate {
-		v.add(at.at("op"), "op migrate with lifecycle operator, expected write or verify: the operator migrates")
+func (d *Data) Validate(v Validation) {
+	if v.Scenario().Topology.ByOperator() && d.Op == DataMigrate {
+		v.Add("op", "op migrate with lifecycle operator, expected write or verify: the operator migrates")
 	}
 }
 

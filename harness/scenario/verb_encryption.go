@@ -15,12 +15,17 @@ type Encryption struct {
 	KeyIDs []string `yaml:"keyIDs,omitempty,flow" item:"keyID" minItems:"1" maxItems:"8" uniqueItems:"true" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" without:"type=identity" why:"clear text has no key" expected:"letters, digits and dashes, at most 63"`
 }
 
-func (*Encryption) Verb() Verb { return VerbEncryption }
+// ClusterWide implements ClusterWide: the API servers have one configuration.
+func (*Encryption) ClusterWide() {}
 
-func (e *Encryption) Describe() string { return "encryption type " + e.Type + parameters(e, "type") }
+func (*Encryption) Harm() string { return "encryption" }
 
-func (e *Encryption) check(v *validation, at place) {
-	if v.scenario.Topology.ByOperator() {
-		v.add(at, "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
+func (*Encryption) About() string {
+	return "changes the cluster's encryption type, or its plugins"
+}
+
+func (e *Encryption) Validate(v Validation) {
+	if v.Scenario().Topology.ByOperator() {
+		v.Add("", "encryption with lifecycle operator, expected apiserver: the operator switches, nobody else")
 	}
 }

@@ -7,17 +7,12 @@ type Entries struct {
 	Node  string `yaml:"node,omitempty" refers:"node" description:"the entry of this node, which has a reporter"`
 }
 
-func (*Entries) Verb() Verb { return VerbEntries }
-
-func (e *Entries) Describe() string {
-	if e.Node != "" {
-		return "entry of " + e.Node + ": overwritten by another field manager"
-	}
-	return "typed list: entries of nodes that do not exist" + parameters(e)
+func (*Entries) About() string {
+	return "fills the typed list with entries of nodes that do not exist"
 }
 
-func (e *Entries) check(v *validation, at place) {
-	if e.Node == "" && v.scenario.Contract != ContractHealthReports {
-		v.add(at, "entries without contract: healthreports, expected it: the list is of that form")
+func (e *Entries) Validate(v Validation) {
+	if e.Node == "" && v.Scenario().Contract != ContractHealthReports {
+		v.Add("", "entries without contract: healthreports, expected it: the list is of that form")
 	}
 }

@@ -7,9 +7,14 @@ type Rotate struct {
 	Lag Lag `yaml:"lag,omitempty"`
 }
 
-func (*Rotate) Verb() Verb { return VerbRotate }
+// ClusterWide implements ClusterWide: there is one remote KMS.
+func (*Rotate) ClusterWide() {}
 
-func (r *Rotate) Describe() string { return "the remote KMS has a new KEK" + parameters(r) }
+func (*Rotate) Harm() string { return "rotate" }
+
+func (*Rotate) About() string {
+	return "a new KEK in the remote KMS; each plugin notices with its own lag"
+}
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
@@ -40,22 +45,20 @@ const (
 
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
 
-func (*KMS) Verb() Verb { return VerbKMS }
-
-func (k *KMS) Describe() string {
-	return "remote KMS: " + k.Op + ofNode(k.Node) + parameters(k, "op", "node")
+func (*KMS) About() string {
+	return "changes a KEK, or a node's access to the remote KMS"
 }
 
-func (k *KMS) check(v *validation, at place) {
+func (k *KMS) Validate(v Validation) {
 	if !slices.Contains(logInOps(), k.Op) {
 		return
 	}
-	switch profile := v.scenario.Topology.Profile; {
+	switch profile := v.Scenario().Topology.Profile; {
 	case profile == "":
-		v.add(at.at("op"), "op %s without a provider, expected profile in the topology: other plugins do not log in", k.Op)
-	case k.Failure != "" && v.parser.faults != nil:
-		for _, p := range v.parser.faults.CheckFault(ProviderFailure, "", map[string]any{"profile": profile, "failure": k.Failure}) {
-			v.add(at.at("failure"), "%s", p.What)
+		v.Add("op", "op %s without a provider, expected profile in the topology: other plugins do not log in", k.Op)
+	case k.Failure != "" && v.parser.Faults != nil:
+		for _, p := range v.parser.Faults.CheckFault(ProviderFailure, "", map[string]any{"profile": profile, "failure": k.Failure}) {
+			v.Add("failure", "%s", p.What)
 		}
 	}
 }

@@ -25,8 +25,6 @@ type Link struct {
 	Loss int `yaml:"loss,omitempty" minimum:"1" maximum:"99" with:"mode=lossy" needed:"5" description:"of lossy: percent of the segments"`
 }
 
-func (*Link) Verb() Verb { return VerbLink }
-
 // State is the link's state in a history.
 func (l *Link) State() string {
 	if l.Mode == LinkRestore {
@@ -35,16 +33,12 @@ func (l *Link) State() string {
 	return l.Mode
 }
 
-func (l *Link) target([]string) string {
+func (l *Link) Target([]string) string {
 	return strings.TrimSpace("link " + l.From + " to " + l.To + " " + l.Node)
 }
 
-func (l *Link) Describe() string {
-	of := ofNode(l.Node)
-	if l.Node == "" && l.To == history.RoleLoadBalancer && l.From != history.RoleReporter {
-		of = "" // nodes have no such link
-	}
-	return "link " + l.From + " → " + l.To + of + ": " + l.Mode + parameters(l, "mode")
+func (*Link) About() string {
+	return "breaks a link of the network, or restores it"
 }
 
 // linkEnds are the links that exist, from and to.
@@ -61,27 +55,27 @@ func linkEnds() map[string][]string {
 	}
 }
 
-func (l *Link) check(v *validation, at place) {
+func (l *Link) Validate(v Validation) {
 	if ends := linkEnds()[l.From]; ends != nil {
-		v.keyword(at.at("to"), "to (from "+l.From+")", l.To, ends)
+		v.Keyword("to", "to (from "+l.From+")", l.To, ends)
 	}
 	if l.From == history.RoleReporter && slices.Contains(linkEnds()[l.From], l.To) {
-		c, to := v.scenario.Topology.Connectivity, history.RoleAPIServer
+		c, to := v.Scenario().Topology.Connectivity, history.RoleAPIServer
 		switch {
 		case c == history.ConnectStream:
 			to = history.RoleAggregator
 		case c != history.ConnectLoopback:
 			to = history.RoleLoadBalancer
 		}
-		v.keyword(at.at("to"), "to (from reporter with connectivity "+c+")", l.To, []string{to})
+		v.Keyword("to", "to (from reporter with connectivity "+c+")", l.To, []string{to})
 	}
 	if l.From == history.RoleNode { // its whole connection
-		v.keyword(at.at("mode"), "mode (from node to network)", l.Mode, []string{"cut", LinkRestore})
-		if v.scenario.Topology.ControlPlanes == 1 {
-			v.add(at, "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
+		v.Keyword("mode", "mode (from node to network)", l.Mode, []string{"cut", LinkRestore})
+		if v.Scenario().Topology.ControlPlanes == 1 {
+			v.Add("", "a link from node to network with one control-plane node, expected several: alone it reaches all that it needs")
 		}
 	}
 	if l.Mode == history.LinkStale { // a list is one for all nodes
-		v.keyword(at.at("from"), "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
+		v.Keyword("from", "from (with mode stale)", l.From, []string{history.RoleLoadBalancer})
 	}
 }

@@ -19,13 +19,15 @@ type Node struct {
 	Reporter string `yaml:"reporter,omitempty" enum:"lingers" without:"add" why:"it is that of a node that is removed or replaced"`
 }
 
-func (*Node) Verb() Verb { return VerbNode }
+func (*Node) Harm() string { return "node" }
 
-func (n *Node) Describe() string { return "nodes:" + parameters(n) }
+func (*Node) About() string {
+	return "removes, adds or replaces a node"
+}
 
-func (n *Node) check(v *validation, at place) {
-	if v.scenario.Topology.ByOperator() && len(v.scenario.Topology.Aggregated()) > 0 {
-		v.add(at, "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
+func (n *Node) Validate(v Validation) {
+	if v.Scenario().Topology.ByOperator() && len(v.Scenario().Topology.Aggregated()) > 0 {
+		v.Add("", "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	}
 	written := 0
 	for _, name := range []string{n.Remove, n.Add, n.Replace} {
@@ -34,31 +36,31 @@ func (n *Node) check(v *validation, at place) {
 		}
 	}
 	if written != 1 {
-		v.add(at, "%d of remove, add and replace, expected one", written)
+		v.Add("", "%d of remove, add and replace, expected one", written)
 		return
 	}
 	if n.Add != "" {
-		v.newNode(at.at("add"), n.Add, "")
+		validateNewNode(v, "add", n.Add, "")
 	}
 	switch {
 	case n.Replace == "" && n.With != "":
-		v.add(at.at("with"), "with without replace, expected it with replace only")
+		v.Add("with", "with without replace, expected it with replace only")
 	case n.Replace != "" && n.With == "":
-		v.add(at, "replace without with, expected the name of the new node")
+		v.Add("", "replace without with, expected the name of the new node")
 	case n.Replace != "":
-		v.newNode(at.at("with"), n.With, n.Replace)
+		validateNewNode(v, "with", n.With, n.Replace)
 	}
 }
 
 var nodeForm = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`)
 
-// newNode checks the name of a node that a step adds; only the node that it replaces may have it.
-func (v *validation) newNode(at place, name, replaces string) {
+// validateNewNode checks the name of a node that a step adds; only the node that it replaces may have it.
+func validateNewNode(v Validation, field, name, replaces string) {
 	switch {
 	case !nodeForm.MatchString(name) || name == NodeAny || name == NodeAll:
-		v.add(at, "node %s is malformed, expected a DNS label such as cp-4", quote(name))
-	case slices.Contains(v.scenario.Topology.Nodes(), name) && name != replaces && !v.removed(name):
-		v.add(at, "node %s is there already, expected a new name", quote(name))
+		v.Add(field, "node %s is malformed, expected a DNS label such as cp-4", quote(name))
+	case slices.Contains(v.Scenario().Topology.Nodes(), name) && name != replaces && !v.removed(name):
+		v.Add(field, "node %s is there already, expected a new name", quote(name))
 	}
 }
 

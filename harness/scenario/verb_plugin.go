@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -22,9 +23,7 @@ type Inject struct {
 	Params map[string]any `yaml:",inline"`
 }
 
-func (*Inject) Verb() Verb { return VerbInject }
-
-func (i *Inject) target(nodes []string) string { return "plugin " + i.Plugin.plugins(nodes) }
+func (i *Inject) Target(nodes []string) string { return "plugin " + i.Plugin.plugins(nodes) }
 
 // plugins is NODE/KEYID, NODE/* for all of a node, "all" for all there are.
 func (s Selector) plugins(nodes []string) string {
@@ -40,30 +39,15 @@ func (s Selector) plugins(nodes []string) string {
 	}
 }
 
-func (i *Inject) Describe() string {
-	return i.Plugin.describePlugins() + ": fault " + i.Fault + onMethod(i.Method) + parameters(i, "fault", "method")
+func (*Inject) About() string {
+	return "puts a fault in force on plugins"
 }
 
-func (s Selector) describePlugins() string {
-	what := "plugins"
-	if s.KeyID != "" {
-		what = "plugin " + s.KeyID
-	}
-	return what + ofNode(s.Node)
-}
+func (i *Inject) Harm() string { return i.Fault }
 
-func onMethod(method string) string {
-	if method == "" {
-		return ""
-	}
-	return " on " + method
-}
+func (i *Inject) Lasts() bool { return true }
 
-func (i *Inject) harm() string { return i.Fault }
-
-func (i *Inject) lasts() bool { return true }
-
-func (i *Inject) endedBy(b Action) bool {
+func (i *Inject) EndedBy(b Action) bool {
 	r, ok := b.(*Release)
 	return ok && r.Plugin.covers(i.Plugin) && (r.Fault == "" || r.Fault == i.Fault)
 }
@@ -81,7 +65,6 @@ func (i *Inject) FaultParams() map[string]any {
 	return params
 }
 
-// durationParams are the parameters that are durations.
 func (i *Inject) durationParams(faults FaultChecker) []string {
 	if faults == nil {
 		return []string{"for"}
@@ -119,53 +102,49 @@ func resolveValue(value any, t contract.Timing) (time.Duration, error) {
 	}
 }
 
-func (i *Inject) check(v *validation, at place) {
+func (i *Inject) Validate(v Validation) {
 	if i.Fault == "" {
-		v.add(at.at("fault"), "no fault, expected the name of one")
+		v.Add("fault", "no fault, expected the name of one")
 		return
 	}
 	// Parameters that are no valid duration are reported here, and by the catalogue of faults no second time.
 	params, sound := map[string]any{}, true
 	maps.Copy(params, i.Params)
-	for _, name := range i.durationParams(v.parser.faults) {
+	for _, name := range i.durationParams(v.parser.Faults) {
 		if value, ok := i.Params[name]; ok {
 			d, err := resolveValue(value, contract.DefaultTiming())
 			if err != nil {
-				v.add(at.at(name), "%v", err)
+				v.Add(name, "%v", err)
 				sound = false
 			}
 			params[name] = d
 		}
 	}
-	if v.parser.faults == nil {
-		v.methods(i.Method, at)
+	if v.parser.Faults == nil {
+		validateMethods(v, i.Method)
 		return
 	}
 	if !sound {
 		return
 	}
 	if profile, _ := params["profile"].(string); i.Fault == ProviderFailure && profile == "" {
-		if v.scenario.Topology.Profile == "" {
-			v.add(at.at("fault"), "%s without a provider, expected profile in the topology or beside the fault", ProviderFailure)
+		if v.Scenario().Topology.Profile == "" {
+			v.Add("fault", "%s without a provider, expected profile in the topology or beside the fault", ProviderFailure)
 			return
 		}
-		params["profile"] = v.scenario.Topology.Profile
+		params["profile"] = v.Scenario().Topology.Profile
 	}
-	for _, p := range v.parser.faults.CheckFault(i.Fault, i.Method, params) {
-		where := at.at("fault")
-		if p.Param != "" {
-			where = at.at(p.Param)
-		}
-		v.add(where, "%s", p.What)
+	for _, p := range v.parser.Faults.CheckFault(i.Fault, i.Method, params) {
+		v.Add(cmp.Or(p.Param, "fault"), "%s", p.What)
 	}
 }
 
-func (v *validation) methods(method string, at place) {
+func validateMethods(v Validation, method string) {
 	if method == "" {
 		return
 	}
 	for _, m := range strings.Split(method, "+") {
-		v.keyword(at.at("method"), "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
+		v.Keyword("method", "method", m, []string{"Status", "Encrypt", "Decrypt", "all"})
 	}
 }
 
@@ -176,26 +155,20 @@ type Release struct {
 	Method string   `yaml:"method,omitempty"`
 }
 
-func (*Release) Verb() Verb { return VerbRelease }
+func (r *Release) Target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
 
-func (r *Release) target(nodes []string) string { return "plugin " + r.Plugin.plugins(nodes) }
-
-func (r *Release) Describe() string {
-	fault := r.Fault
-	if fault == "" {
-		fault = "every fault"
-	}
-	return r.Plugin.describePlugins() + ": " + fault + " ends" + onMethod(r.Method)
+func (*Release) About() string {
+	return "ends faults of plugins"
 }
 
-func (r *Release) check(v *validation, at place) {
-	v.methods(r.Method, at)
-	if v.parser.faults == nil || r.Fault == "" {
+func (r *Release) Validate(v Validation) {
+	validateMethods(v, r.Method)
+	if v.parser.Faults == nil || r.Fault == "" {
 		return
 	}
-	for _, p := range v.parser.faults.CheckFault(r.Fault, "", nil) {
-		if p.Param == "" && v.parser.faults.DurationParams(r.Fault) == nil {
-			v.add(at.at("fault"), "%s", p.What)
+	for _, p := range v.parser.Faults.CheckFault(r.Fault, "", nil) {
+		if p.Param == "" && v.parser.Faults.DurationParams(r.Fault) == nil {
+			v.Add("fault", "%s", p.What)
 		}
 	}
 }

@@ -7,11 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// ProcessVerbs are those that every backend has.
-func ProcessVerbs() []Verb {
-	return []Verb{VerbStart, VerbStop, VerbKill, VerbPause, VerbResume, VerbRestart}
-}
-
 // Values of Process.With.
 const (
 	WithKill      = "kill"      // a crash
@@ -37,35 +32,31 @@ type Process struct {
 
 func (p *Process) Verb() Verb { return p.Do }
 
-func (p *Process) Describe() string {
-	return string(p.Do) + " " + p.Target.describeProcesses() + parameters(p)
+// About implements Action.
+func (p *Process) About() string {
+	return map[Verb]string{
+		VerbStart:   "starts what was stopped or killed",
+		VerbStop:    "ends processes and waits for them",
+		VerbKill:    "kills processes",
+		VerbPause:   "lets processes stand still",
+		VerbSilence: "cuts processes off from all other machines, while they go on",
+		VerbResume:  "lets them go on",
+		VerbRestart: "ends and starts processes, or kills and starts them",
+	}[p.Do]
 }
 
-func (s Selector) describeProcesses() string {
-	what := s.Role
-	for _, part := range []string{s.KeyID, s.Instance} {
-		if part != "" {
-			what += " " + part
-		}
-	}
-	if slices.Contains([]string{history.RoleAggregator, history.RoleEtcd, history.RoleRemoteKMS, history.RoleLoadBalancer}, s.Role) {
-		return what
-	}
-	return what + ofNode(s.Node)
-}
-
-func (p *Process) harm() string {
+func (p *Process) Harm() string {
 	if p.Do == VerbStart || p.Do == VerbResume {
 		return ""
 	}
 	return string(p.Do) + "-" + p.Target.Role
 }
 
-func (p *Process) lasts() bool {
+func (p *Process) Lasts() bool {
 	return p.Do == VerbStop || p.Do == VerbKill || p.Do == VerbPause || p.Do == VerbSilence
 }
 
-func (p *Process) endedBy(b Action) bool {
+func (p *Process) EndedBy(b Action) bool {
 	other, ok := b.(*Process)
 	if !ok || !other.Target.covers(p.Target) {
 		return false
@@ -94,28 +85,28 @@ func groupVerbs() map[string][]string {
 	}
 }
 
-func (p *Process) check(v *validation, at place) {
+func (p *Process) Validate(v Validation) {
 	t := p.Target
 	if !slices.Contains(roles(), t.Role) {
 		return
 	}
-	if t.Role == history.RoleOperator && !v.scenario.Topology.ByOperator() {
-		v.add(at.at("role"), "role operator, and there is none, expected lifecycle: operator in the topology")
+	if t.Role == history.RoleOperator && !v.Scenario().Topology.ByOperator() {
+		v.Add("role", "role operator, and there is none, expected lifecycle: operator in the topology")
 	}
 	if t.Instance != "" && t.Role == history.RoleAggregator {
-		replicas := []string{"1", "2", "3"}[:max(0, min(v.scenario.Topology.Aggregators, MaxAggregators))]
-		v.keyword(at.at("instance"), "instance", t.Instance, append(replicas, "leader", "standby"))
+		replicas := []string{"1", "2", "3"}[:max(0, min(v.Scenario().Topology.Aggregators, MaxAggregators))]
+		v.Keyword("instance", "instance", t.Instance, append(replicas, "leader", "standby"))
 	}
 	if known, ok := groupVerbs()[t.Role]; ok && !slices.Contains(known, string(p.Do)) {
-		v.add(at.at("role"), "role %s with %s, expected it with %s", t.Role, p.Do, oneOf(known))
+		v.Add("role", "role %s with %s, expected it with %s", t.Role, p.Do, oneOf(known))
 	}
-	p.checkUnlisted(v, at)
-	p.checkOverlap(v, at)
-	p.checkWith(v, at.at("with"))
+	p.validateUnlisted(v)
+	p.validateOverlap(v)
+	p.validateWith(v)
 }
 
-func (p *Process) checkUnlisted(v *validation, at place) {
-	listed := slices.Clone(v.scenario.Topology.KeyIDs)
+func (p *Process) validateUnlisted(v Validation) {
+	listed := slices.Clone(v.Scenario().Topology.KeyIDs)
 	for _, other := range v.actions {
 		if e, ok := other.(*Encryption); ok {
 			listed = append(listed, e.KeyIDs...)
@@ -123,31 +114,31 @@ func (p *Process) checkUnlisted(v *validation, at place) {
 	}
 	switch {
 	case !p.Unlisted || p.Target.Role != history.RolePlugin:
-	case v.scenario.Topology.ByOperator():
-		v.add(at.at("unlisted"), "unlisted with lifecycle operator, expected none: its operator numbers all plugins")
+	case v.Scenario().Topology.ByOperator():
+		v.Add("unlisted", "unlisted with lifecycle operator, expected none: its operator numbers all plugins")
 	case p.Target.KeyID == "":
-		v.add(at.at("unlisted"), "unlisted without keyID, expected that of the plugin to be started")
+		v.Add("unlisted", "unlisted without keyID, expected that of the plugin to be started")
 	case slices.Contains(listed, p.Target.KeyID):
-		v.add(at.at("keyID"), "keyID %s of an unlisted plugin, expected one that neither the topology nor encryption lists", quote(p.Target.KeyID))
+		v.Add("keyID", "keyID %s of an unlisted plugin, expected one that neither the topology nor encryption lists", quote(p.Target.KeyID))
 	}
 }
 
-func (p *Process) checkOverlap(v *validation, at place) {
+func (p *Process) validateOverlap(v Validation) {
 	switch {
 	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter:
 	case p.With != "":
-		v.add(at.at("overlap"), "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
-	case v.scenario.Topology.ByOperator():
-		v.add(at.at("overlap"), "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
+		v.Add("overlap", "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
+	case v.Scenario().Topology.ByOperator():
+		v.Add("overlap", "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
 	}
 }
 
-func (p *Process) checkWith(v *validation, at place) {
+func (p *Process) validateWith(v Validation) {
 	role := p.Target.Role
 	switch {
 	case role == history.RoleNode && p.Do == VerbRestart && p.With != WithKill:
-		v.add(at, "restart of a node, expected with: kill: it loses its power")
+		v.Add("with", "restart of a node, expected with: kill: it loses its power")
 	case p.With == WithContainer && !slices.Contains(podRoles(), role):
-		v.add(at, "with is container, expected it with role %s only", oneOf(podRoles()))
+		v.Add("with", "with is container, expected it with role %s only", oneOf(podRoles()))
 	}
 }

@@ -19,21 +19,15 @@ type Refuse struct {
 	RetryAfter int `yaml:"retryAfter,omitempty" minimum:"1" maximum:"60" with:"mode=too-many-requests" description:"seconds, with too-many-requests; default 1"`
 }
 
-func (*Refuse) Verb() Verb { return VerbRefuse }
-
-func (r *Refuse) Describe() string {
-	role := r.Role
-	if role == "" {
-		role = "reporters' and aggregators'"
-	}
-	return "API server" + ofNode(r.Node) + ": " + role + " requests: " + r.Mode + parameters(r, "mode")
+func (*Refuse) About() string {
+	return "lets API servers refuse requests of reporters or aggregators"
 }
 
 // Bound is how long requests are refused; zero: until they are counted, or restored.
 func (r *Refuse) Bound() Duration { return r.For }
 
-func (r *Refuse) check(v *validation, at place) {
+func (r *Refuse) Validate(v Validation) {
 	if r.Mode == history.RefuseWebhookTimeout && slices.Contains([]string{"get", "list", "watch"}, r.Method) {
-		v.add(at.at("verb"), "verb %s with mode webhook-timeout, expected one that writes: admission does not look at reads", r.Method)
+		v.Add("verb", "verb %s with mode webhook-timeout, expected one that writes: admission does not look at reads", r.Method)
 	}
 }

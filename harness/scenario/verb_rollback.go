@@ -19,37 +19,31 @@ type Rollback struct {
 	Expect string   `yaml:"expect,omitempty" enum:"accepted,refused" description:"refused: there is no such revision any more, or its pod could not read what is stored"`
 }
 
-func (*Rollback) Verb() Verb { return VerbRollback }
-
-func (r *Rollback) target([]string) string {
+func (r *Rollback) Target([]string) string {
 	return selectedTarget(&Process{Target: Selector{Role: history.RolePod, Node: r.Pods.Node}})
 }
 
-func (r *Rollback) Describe() string {
-	of := r.Pods.APIServer
-	if of == "" {
-		of = history.KubeAPIServer
-	}
-	return "pods of " + of + ofNode(r.Pods.Node) + ": rollback" + parameters(r)
+func (*Rollback) About() string {
+	return "replaces a pod of an API server by one of another revision"
 }
 
-func (r *Rollback) harm() string {
+func (r *Rollback) Harm() string {
 	if r.To == RevisionNewest {
 		return ""
 	}
-	return string(VerbRollback)
+	return "rollback"
 }
 
-func (r *Rollback) check(v *validation, at place) {
+func (r *Rollback) Validate(v Validation) {
 	aggregated := r.Pods.APIServer != "" && r.Pods.APIServer != history.KubeAPIServer
 	switch node := r.Pods.Node; {
-	case !v.scenario.Topology.ByOperator():
-		v.add(at, "rollback without an operator that makes revisions, expected lifecycle: operator in the topology")
+	case !v.Scenario().Topology.ByOperator():
+		v.Add("", "rollback without an operator that makes revisions, expected lifecycle: operator in the topology")
 	case !aggregated && node == "":
-		v.add(at, "rollback without node, expected one, any or all: each static pod has a revision of its own")
+		v.Add("", "rollback without node, expected one, any or all: each static pod has a revision of its own")
 	case aggregated && node != "" && node != NodeAll:
-		v.add(at.at("node"), "node %s with %s, expected none or all: its pods are those of one Deployment", quote(node), r.Pods.APIServer)
+		v.Add("node", "node %s with %s, expected none or all: its pods are those of one Deployment", quote(node), r.Pods.APIServer)
 	case r.To == RevisionNewest && r.Expect == OutcomeRefused:
-		v.add(at.at("expect"), "expect is %s with to: %s, expected an older revision", quote(r.Expect), r.To)
+		v.Add("expect", "expect is %s with to: %s, expected an older revision", quote(r.Expect), r.To)
 	}
 }

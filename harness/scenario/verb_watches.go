@@ -7,8 +7,6 @@ type Watches struct {
 	By   Duration `yaml:"by,omitempty" positive:"true" with:"mode=late" needed:"2I"`
 }
 
-func (*Watches) Verb() Verb { return VerbWatches }
-
-func (w *Watches) Describe() string {
-	return "API server" + ofNode(w.Node) + ": watches: " + w.Mode + parameters(w, "mode")
+func (*Watches) About() string {
+	return "lets the watches of aggregators be late, or ends them"
 }

@@ -35,41 +35,32 @@ func (d *drawing) longChange() (subjects []subject, ok bool) {
 
 // change draws, for some kinds of seeds, a change of the cluster itself, with what may go wrong beside it: a change waits for the API
 // servers and for the parts that it is about, so their faults have no place in the same scenario. It says false for the others.
-func (d *drawing) change(kind int) (out []subject, ok bool) {
-	episodes, ok := d.changing(kind)
-	for _, episode := range episodes {
-		out = append(out, subject{episode: episode})
-	}
-	if kind == encryptionChanges {
-		out[0].rare = true
-	}
-	return out, ok
-}
-
-func (d *drawing) changing(kind int) (subjects []func() steps, ok bool) {
+func (d *drawing) change(kind int) (subjects []subject, ok bool) {
+	var first subject
+	var beside []subject
 	switch kind {
 	case nodesChange:
 		if len(d.nodes) < 3 {
 			return nil, false
 		}
 		n := d.setApart()
-		subjects = append(subjects, func() steps { return d.nodeChange(n) })
+		first.episode = func() steps { return d.nodeChange(n) }
 		for _, other := range d.nodes {
-			subjects = append(subjects, func() steps { return d.plugin(other) }, func() steps { return d.reporter(other) })
+			beside = append(beside, subject{episode: func() steps { return d.plugin(other) }}, subject{episode: func() steps { return d.reporter(other) }})
 		}
 	case encryptionChanges:
-		subjects = append(subjects, d.encryption)
+		first = subject{episode: d.encryption, rare: true}
 	case conditionsRace:
 		if d.rng.IntN(2) == 0 {
-			return []func() steps{d.removalRace, d.aggregator}, true
+			return []subject{{episode: d.removalRace}, {episode: d.aggregator}}, true
 		}
-		subjects = append(subjects, d.foreignRace)
+		first.episode = d.foreignRace
 	default:
 		return nil, false
 	}
-	beside := append(subjects[1:], d.aggregator, d.balancer, d.clock)
+	beside = append(beside, subject{episode: d.aggregator}, subject{episode: d.balancer}, subject{episode: d.clock})
 	d.rng.Shuffle(len(beside), func(i, j int) { beside[i], beside[j] = beside[j], beside[i] })
-	return append(subjects[:1], beside...), true
+	return append([]subject{first}, beside...), true
 }
 
 // setApart takes a node out of those that other rows are about.

@@ -78,7 +78,8 @@ func compatible(subjects []subject) []subject {
 }
 
 func (d *drawing) subjects() []subject {
-	subjects := []subject{{episode: d.etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.clock}}
+	etcd := func() steps { return d.lives(scenario.Selector{Role: history.RoleEtcd}) }
+	subjects := []subject{{episode: etcd, needed: true}, {episode: d.kms, needed: true}, {episode: d.aggregator}, {episode: d.balancer}, {episode: d.clock}}
 	apiserver := d.node() // one at most: the others serve meanwhile
 	subjects = append(subjects, subject{episode: func() steps { return d.apiserver(apiserver) }, serves: true})
 	for _, n := range d.nodes {

@@ -82,7 +82,7 @@ func TestDrawPauses(t *testing.T) {
 	paused := map[string]int{}
 	for seed := range int64(500) {
 		for _, a := range (swarm.Plan{}).Scenario(seed).Actions() {
-			if a.Verb() == scenario.VerbPause {
+			if scenario.VerbOf(a) == scenario.VerbPause {
 				paused[scenario.Selected(a).Role]++
 			}
 		}

@@ -13,7 +13,7 @@ func kindOfStep(s scenario.Step) string {
 	if s.Action == nil {
 		return ""
 	}
-	return facts.FaultKind(string(s.Action.Verb()), scenario.Target(s.Action, nil), scenario.Params(s.Action))
+	return facts.FaultKind(string(scenario.VerbOf(s.Action)), scenario.Target(s.Action, nil), scenario.Params(s.Action))
 }
 
 // Kinds are the kinds of faults that seeds can draw. There is no list of them that could be wrong: they are found by drawing.

@@ -64,8 +64,6 @@ func (d *drawing) balancer() steps {
 	return d.link(history.RoleLoadBalancer, history.RoleAPIServer, d.node())
 }
 
-func (d *drawing) etcd() steps { return d.lives(scenario.Selector{Role: history.RoleEtcd}) }
-
 func (d *drawing) kms() steps {
 	switch d.rng.IntN(3) {
 	case 0:

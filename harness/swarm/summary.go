@@ -99,7 +99,6 @@ func (s *Summary) Add(one Seed) {
 	s.take(&own)
 }
 
-// violated are the ids of what failed, each once.
 func violated(r result.Result) []string {
 	ids := map[string]bool{}
 	for _, f := range r.Failures {

@@ -46,7 +46,6 @@ func Serve(ctx context.Context, o Options, seeds io.Reader, done io.Writer) erro
 // workerGrace is how long a worker may take to end after an interrupt before it is killed.
 const workerGrace = 5 * time.Second
 
-// worker is a process that simulates.
 type worker struct {
 	options Options
 	cmd     *exec.Cmd // nil: none runs

@@ -61,12 +61,12 @@ func TestOneIsDownAtATime(t *testing.T) {
 	for _, a := range (plan{seed: 3, objects: 10}).scenario().Actions() {
 		switch {
 		case scenario.Selected(a).Role != history.RoleAPIServer:
-		case a.Verb() == scenario.VerbKill && down == "":
+		case scenario.VerbOf(a) == scenario.VerbKill && down == "":
 			down = scenario.Selected(a).Node
-		case a.Verb() == scenario.VerbStart && down == scenario.Selected(a).Node:
+		case scenario.VerbOf(a) == scenario.VerbStart && down == scenario.Selected(a).Node:
 			down = ""
 		default:
-			t.Errorf("%s %s while %q is down", a.Verb(), scenario.Selected(a).Node, down)
+			t.Errorf("%s %s while %q is down", scenario.VerbOf(a), scenario.Selected(a).Node, down)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
+	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -110,6 +112,8 @@ type Options struct {
 	ReporterForm string
 	// Streaming: the run is about reporters that stream.
 	Streaming bool
+	// Faults are those of the plugins on sim, where programs are compiled in.
+	Faults fault.Catalogue
 	// Strict makes house rules fail also programs that are not this project's.
 	Strict bool
 }
@@ -149,12 +153,14 @@ func (o Options) virtual() (Backend, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	programs := slices.Sorted(maps.Keys(virtual.Programs()))
+	programs := virtual.Programs()
+	programs[live.PluginProgram] = plugin.Options{Faults: o.Faults}.Main
+	names := slices.Sorted(maps.Keys(programs))
 	for _, of := range [][2]string{{"reporter", o.Reporter.Command}, {"aggregator", o.Aggregator.Command}, {"operator", o.Operator.Command}, {"plugin", o.Plugin.Command}} {
 		program := undertest.ProgramOf(of[1])
-		if program != "" && (of[0] == "plugin" || !slices.Contains(programs, program)) {
+		if program != "" && (of[0] == "plugin" || !slices.Contains(names, program)) {
 			return nil, undertest.Wrong(of[0]+".command", "program %q: %s runs programs that are compiled into it: expected --backend local, or arguments for %s",
-				program, virtual.Name, strings.Join(programs, ", "))
+				program, virtual.Name, strings.Join(names, ", "))
 		}
 	}
 	if o.Reporter.MountSockets || o.Operator.Full() {
@@ -164,7 +170,7 @@ func (o Options) virtual() (Backend, error) {
 	if err != nil {
 		return nil, err // validated above
 	}
-	return virtual.New(virtual.Options{System: o.System, PluginArgs: args}), nil
+	return virtual.New(virtual.Options{System: o.System, PluginArgs: args, Programs: programs}), nil
 }
 
 // Watch notes what the machine has before a run on a backend, and gives what deletes the rest afterwards: also what a run

@@ -78,10 +78,10 @@ func TestFitOfFullOperator(t *testing.T) {
 			o := choose.Options{Options: local.Options{System: undertest.System{Operator: undertest.Operator{Command: "operator", Scope: scope}}}}
 			f := o.Fit(s, "local")
 			if len(f.Unsupported) != want {
-				t.Errorf("%s with scope %s: unsupported %q, want %d", action.Verb(), scope, f.Unsupported, want)
+				t.Errorf("%s with scope %s: unsupported %q, want %d", scenario.VerbOf(action), scope, f.Unsupported, want)
 			}
 			if left := f.Scenario.ClusterOperator.Union().Leave; left != (scope == undertest.ScopeFull) || s.ClusterOperator.Left {
-				t.Errorf("%s with scope %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", action.Verb(), scope, left, s.ClusterOperator.Left)
+				t.Errorf("%s with scope %s: the ClusterOperator is left to the operator: %t, and %t in the scenario itself", scenario.VerbOf(action), scope, left, s.ClusterOperator.Left)
 			}
 		}
 	}

@@ -69,7 +69,7 @@ var (
 // ofAnyPlugin gives the scenario with expectations that any plugin can meet, and the places of those that differ. Where a scenario takes the KMS away, the
 // fake plugin answers with a healthz text of its own. Another plugin may answer with an error instead, and in its own words.
 func ofAnyPlugin(s *scenario.Scenario) (out *scenario.Scenario, changed []string) {
-	if !slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbKMS }) {
+	if !slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return scenario.VerbOf(a) == "kms" }) {
 		return s, nil
 	}
 	return s.Rewritten(func(e scenario.Expectation) scenario.Expectation {

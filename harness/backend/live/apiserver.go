@@ -81,10 +81,10 @@ func (e *apiServer) withParts() *apiServer {
 }
 
 // do is Environment.Do for an aggregated API server.
-func (e *apiServer) do(ctx context.Context, a scenario.Action) error {
+func (e *apiServer) do(ctx context.Context, c scenario.Cluster, a scenario.Action) error {
 	e.settle()
 	defer e.settle()
-	if err := e.handlers().Do(ctx, a); err != nil {
+	if err := e.handlers().Do(ctx, c, a); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}
 	return nil

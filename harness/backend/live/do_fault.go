@@ -7,7 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
@@ -20,11 +19,7 @@ type faults struct {
 
 // inject puts a fault in force on the selected plugins.
 func (fs *faults) inject(ctx context.Context, a *scenario.Inject) error {
-	f, err := standard.Fault(a)
-	if err != nil {
-		return err
-	}
-	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, f) })
+	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a) })
 }
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken

@@ -96,7 +96,7 @@ func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	e.settle() // what it does comes after its beginning, and before its end
 	defer e.settle()
 	if err := e.doAimed(ctx, a); err != nil {
-		return fmt.Errorf("action %s: %w", a.Verb(), err)
+		return fmt.Errorf("action %s: %w", scenario.VerbOf(a), err)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (e *Environment) doAimed(ctx context.Context, a scenario.Action) error {
 	case scenario.OfCluster(a):
 		return e.doAll(ctx, a)
 	}
-	return e.kube().handlers().Do(ctx, a)
+	return e.kube().handlers().Do(ctx, e, a)
 }
 
 // doOne carries out an action on an aggregated API server, whose pods need their nodes.
@@ -119,7 +119,7 @@ func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action)
 	}
 	for _, s := range e.aggregated() {
 		if s.Name == name {
-			return s.do(ctx, scenario.ForAPIServer(a, ""))
+			return s.do(ctx, e, scenario.ForAPIServer(a, ""))
 		}
 	}
 	return fmt.Errorf("there is no %s in the topology", name)
@@ -128,9 +128,9 @@ func (e *Environment) doOne(ctx context.Context, name string, a scenario.Action)
 // doAll carries out an action on every API server at once.
 func (e *Environment) doAll(ctx context.Context, a scenario.Action) error {
 	all, ctx := errgroup.WithContext(ctx)
-	all.Go(func() error { return e.kube().handlers().Do(ctx, a) })
+	all.Go(func() error { return e.kube().handlers().Do(ctx, e, a) })
 	for _, s := range e.aggregated() {
-		all.Go(func() error { return s.do(ctx, a) })
+		all.Go(func() error { return s.do(ctx, e, a) })
 	}
 	return all.Wait()
 }
@@ -151,42 +151,37 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 
 // UnsupportedVerbs names what a scenario does that cannot be done to a real control plane, or, inMemory, to none.
 func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
-	h := new(apiServer).withParts().handlers()
-	if !inMemory {
-		delete(h, scenario.VerbClock)
-		delete(h, scenario.VerbWatches)
-		delete(h, scenario.VerbSilence)
-	}
-	return h.Unsupported(s, map[scenario.Verb]string{
-		scenario.VerbClock:   NoClocks,
+	reasons := map[scenario.Verb]string{
+		"clock":              NoClocks,
 		scenario.VerbSilence: NoSilence,
-		scenario.VerbWatches: "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
-	})
+		"watches":            "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
+	}
+	if inMemory {
+		reasons = nil
+	}
+	return new(apiServer).withParts().handlers().Unsupported(s, reasons)
 }
 
 func (e *apiServer) handlers() backend.Handlers {
-	h := backend.Handlers{
-		scenario.VerbInject:     backend.Handle(e.faults.inject),
-		scenario.VerbRelease:    backend.Handle(e.faults.release),
-		scenario.VerbRotate:     backend.Handle(e.faults.rotate),
-		scenario.VerbKMS:        backend.Handle(e.faults.remote),
-		scenario.VerbLink:       backend.Handle(e.faults.link),
-		scenario.VerbRefuse:     backend.Handle(e.faults.refuse),
-		scenario.VerbCredential: backend.Handle(e.sut.credential),
-		scenario.VerbNode:       backend.Handle(e.changes.changeNodes),
-		scenario.VerbEncryption: backend.Handle(e.encrypting.changeEncryption),
-		scenario.VerbAPIServer:  backend.Handle(e.faults.configure),
-		scenario.VerbRollback:   backend.Handle(e.operated.rollback),
-		scenario.VerbData:       backend.Handle(e.data.data),
-		scenario.VerbCondition:  backend.Handle(e.statuses.condition),
-		scenario.VerbEntries:    backend.Handle(e.statuses.entries),
-		scenario.VerbAttempt:    backend.Handle(e.statuses.attempt),
-		scenario.VerbClock:      backend.Handle(e.faults.clock),
-		scenario.VerbWatches:    backend.Handle(e.faults.watches),
-	}
-	for _, v := range append(scenario.ProcessVerbs(), scenario.VerbSilence) {
-		h[v] = backend.Handle(e.procs.processes)
-	}
+	h := backend.Handlers{}
+	backend.Handle(h, e.faults.inject)
+	backend.Handle(h, e.faults.release)
+	backend.Handle(h, e.faults.rotate)
+	backend.Handle(h, e.faults.remote)
+	backend.Handle(h, e.faults.link)
+	backend.Handle(h, e.faults.refuse)
+	backend.Handle(h, e.faults.configure)
+	backend.Handle(h, e.faults.clock)
+	backend.Handle(h, e.faults.watches)
+	backend.Handle(h, e.procs.processes)
+	backend.Handle(h, e.sut.credential)
+	backend.Handle(h, e.changes.changeNodes)
+	backend.Handle(h, e.encrypting.changeEncryption)
+	backend.Handle(h, e.operated.rollback)
+	backend.Handle(h, e.data.data)
+	backend.Handle(h, e.statuses.condition)
+	backend.Handle(h, e.statuses.entries)
+	backend.Handle(h, e.statuses.attempt)
 	return h
 }
 

@@ -12,6 +12,7 @@ import (
 	controlclient "github.com/kmsharness/kmsharness/fakeplugin/control/client"
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -149,8 +150,9 @@ func newControl(h host.Host, socket string) (*control, error) {
 	return &control{c}, nil
 }
 
-func (c *control) inject(ctx context.Context, f fault.Fault) error {
-	_, err := c.Inject(ctx, f.Name, f.Params())
+// inject puts a fault in force. The plugin knows its parameters, since it may be a fault of another module.
+func (c *control) inject(ctx context.Context, a *scenario.Inject) error {
+	_, err := c.Inject(ctx, a.Fault, a.FaultParams())
 	return err
 }
 

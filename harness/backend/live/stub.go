@@ -98,7 +98,7 @@ func UnsupportedAggregated(s *scenario.Scenario) []string {
 	if s.Topology.Aggregators > 1 {
 		lacks = append(lacks, "several aggregators with aggregated API servers: one for each is run")
 	}
-	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return a.Verb() == scenario.VerbNode }) {
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { return scenario.VerbOf(a) == "node" }) {
 		lacks = append(lacks, "node with aggregated API servers: their pods stay where they are")
 	}
 	return lacks

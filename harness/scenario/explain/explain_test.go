@@ -46,11 +46,7 @@ func rows(t *testing.T) []Row {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := Timeline(s, timing())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return Timeline(s, timing())
 }
 
 // Every step begins when those before it can have ended, and what was done is in force until something ends it.
@@ -86,8 +82,8 @@ func TestWords(t *testing.T) {
 	if err := Write(&text, rows(t)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"plugins of cp-2: fault hang on Status", "at the same time:", "  kill reporter of cp-1", "(for 3s, text x)",
-		"plugins of all nodes: every fault ends", "3 times:", "for 5s never: rollup.degraded", "3s…7s"} {
+	for _, want := range []string{"inject plugin cp-2/* fault=hang method=Status", "at the same time:", "  kill process reporter/cp-1", "for=3s method=Status text=x",
+		"release plugin all", "3 times:", "for 5s never: rollup.degraded", "3s…7s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("expected %q in\n%s", want, text.String())
 		}

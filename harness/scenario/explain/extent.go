@@ -14,7 +14,7 @@ func (l *timeline) extents(end time.Duration) {
 		}
 		l.rows[i].Lasts = end
 		if b, ok := a.(interface{ Bound() scenario.Duration }); ok {
-			if d, err := b.Bound().Resolve(l.timing); err == nil && d > 0 {
+			if d := l.resolve(b.Bound()); d > 0 {
 				l.rows[i].Lasts = min(end, l.rows[i].Begin.Latest+d)
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-func text(s scenario.Step) string {
+func (l *timeline) text(s scenario.Step) string {
 	switch {
 	case s.Action != nil:
-		return s.Action.Describe()
+		return scenario.Line(s.Action, l.nodes)
 	case s.Expect != nil:
 		return expecting(*s.Expect)
 	case s.Parallel != nil:

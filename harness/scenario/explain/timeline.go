@@ -39,112 +39,94 @@ const (
 )
 
 // Timeline is the rows of a scenario's steps, in the order of the file. The scenario must be valid.
-func Timeline(s *scenario.Scenario, t contract.Timing) ([]Row, error) {
-	l := &timeline{timing: t}
-	end, err := l.sequence(s.Steps, "steps", Span{}, 0, 1)
-	if err != nil {
-		return nil, fmt.Errorf("timeline of %s: %w", s.Name, err)
-	}
+func Timeline(s *scenario.Scenario, t contract.Timing) []Row {
+	l := &timeline{timing: t, nodes: s.Topology.Nodes()}
+	end := l.sequence(s.Steps, "steps", Span{}, 0, 1)
 	l.extents(end.Latest)
-	return l.rows, nil
+	return l.rows
 }
 
 type timeline struct {
 	timing  contract.Timing
+	nodes   []string
 	rows    []Row
 	actions []scenario.Action // of each row; nil if it is none
 }
 
+// resolve a duration of a valid scenario.
+func (l *timeline) resolve(d scenario.Duration) time.Duration {
+	v, err := d.Resolve(l.timing)
+	if err != nil {
+		return 0 // the parser has refused it
+	}
+	return v
+}
+
+func (s Span) plus(d time.Duration) Span { return Span{s.Earliest + d, s.Latest + d} }
+
 // sequence adds steps that follow each other, and says when the last has ended.
-func (l *timeline) sequence(steps []scenario.Step, path string, begin Span, depth, times int) (Span, error) {
+func (l *timeline) sequence(steps []scenario.Step, path string, begin Span, depth, times int) Span {
 	now := begin
 	for i, s := range steps {
-		from, err := l.begin(s, begin, now)
-		if err != nil {
-			return now, err
-		}
-		if now, err = l.step(s, fmt.Sprintf("%s[%d]", path, i), from, depth, times); err != nil {
-			return now, err
-		}
+		now = l.step(s, fmt.Sprintf("%s[%d]", path, i), l.begin(s, begin, now), depth, times)
 	}
-	return now, nil
+	return now
 }
 
 // begin is when a step can begin that follows others: at counts from the beginning of the group.
-func (l *timeline) begin(s scenario.Step, group, now Span) (Span, error) {
-	at, err := s.At.Resolve(l.timing)
-	if err != nil {
-		return now, err
-	}
-	after, err := s.After.Resolve(l.timing)
-	if err != nil {
-		return now, err
-	}
-	now = Span{now.Earliest + after, now.Latest + after}
+func (l *timeline) begin(s scenario.Step, group, now Span) Span {
+	now = now.plus(l.resolve(s.After))
 	if !s.At.IsZero() {
-		now = Span{max(now.Earliest, group.Earliest+at), max(now.Latest, group.Latest+at)}
+		at := group.plus(l.resolve(s.At))
+		now = Span{max(now.Earliest, at.Earliest), max(now.Latest, at.Latest)}
 	}
-	return now, nil
+	return now
 }
 
-func (l *timeline) step(s scenario.Step, path string, from Span, depth, times int) (Span, error) {
-	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: text(s), Times: times}
+func (l *timeline) step(s scenario.Step, path string, from Span, depth, times int) Span {
+	row := Row{Step: path, Depth: depth, Begin: from, End: from, Text: l.text(s), Times: times}
 	switch {
 	case s.Action != nil:
 		row.Kind = Action
-		return l.add(row, s.Action).End, nil
+		return l.add(row, s.Action).End
 	case s.Expect != nil:
-		return l.expectation(row, s.Expect)
+		row.Kind, row.End = Holds, from.plus(l.resolve(s.Expect.Bound))
+		if s.Expect.Mode == scenario.ModeWithin {
+			row.Kind, row.End.Earliest = Expect, from.Earliest
+		}
+		return l.add(row, nil).End
 	case s.Parallel != nil:
 		return l.parallel(row, s.Parallel)
 	case s.Repeat != nil:
 		return l.repeat(row, s.Repeat)
 	}
-	row.Kind = Wait
-	d, err := s.Wait.Resolve(l.timing)
-	row.End = Span{from.Earliest + d, from.Latest + d}
-	return l.add(row, nil).End, err
-}
-
-func (l *timeline) expectation(row Row, e *scenario.Expectation) (Span, error) {
-	d, err := e.Bound.Resolve(l.timing)
-	row.Kind, row.End = Holds, Span{row.Begin.Earliest + d, row.Begin.Latest + d}
-	if e.Mode == scenario.ModeWithin {
-		row.Kind, row.End.Earliest = Expect, row.Begin.Earliest
-	}
-	return l.add(row, nil).End, err
+	row.Kind, row.End = Wait, from.plus(l.resolve(s.Wait))
+	return l.add(row, nil).End
 }
 
 // parallel ends with the last of its steps.
-func (l *timeline) parallel(row Row, steps []scenario.Step) (Span, error) {
+func (l *timeline) parallel(row Row, steps []scenario.Step) Span {
 	at := l.group(row)
 	end := row.Begin
 	for i, s := range steps {
-		from, err := l.begin(s, row.Begin, row.Begin)
-		if err != nil {
-			return end, err
-		}
-		one, err := l.step(s, fmt.Sprintf("%s.parallel[%d]", row.Step, i), from, row.Depth+1, row.Times)
-		if err != nil {
-			return end, err
-		}
+		one := l.step(s, fmt.Sprintf("%s.parallel[%d]", row.Step, i), l.begin(s, row.Begin, row.Begin), row.Depth+1, row.Times)
 		end = Span{max(end.Earliest, one.Earliest), max(end.Latest, one.Latest)}
 	}
 	l.rows[at].End = end
-	return end, nil
+	return end
 }
 
 // repeat shows its steps once: the first round, and how many follow.
-func (l *timeline) repeat(row Row, r *scenario.Repeat) (Span, error) {
+func (l *timeline) repeat(row Row, r *scenario.Repeat) Span {
 	at := l.group(row)
-	end, err := l.sequence(r.Steps, row.Step+".repeat.steps", row.Begin, row.Depth+1, row.Times*r.Times)
+	end := l.sequence(r.Steps, row.Step+".repeat.steps", row.Begin, row.Depth+1, row.Times*r.Times)
 	n, least := time.Duration(r.Times), time.Duration(r.Times)
 	if r.Until != "" {
 		least = 1
 	}
 	all := Span{row.Begin.Earliest + least*(end.Earliest-row.Begin.Earliest), row.Begin.Latest + n*(end.Latest-row.Begin.Latest)}
 	l.rows[at].End = all
-	return all, err
+	return all
 }
 
 func (l *timeline) group(row Row) int {

@@ -8,29 +8,37 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
-	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Parser knows every fault and every invariant of this repository.
-func Parser() (*scenario.Parser, error) {
-	ids := []string{}
-	for _, i := range check.Invariants() {
-		ids = append(ids, i.ID)
-	}
-	return scenario.NewParser(Faults{}, ids)
+// Extensions are what another module adds to that. The zero value adds nothing.
+type Extensions struct {
+	Verbs      scenario.Verbs
+	Invariants []check.Invariant
+	// Faults, and the profiles of providers. The program fake-kms-plugin has to have them, too (fakeplugin/cli).
+	Faults fault.Catalogue
 }
 
-// Faults answers for the fault catalogue.
-type Faults struct{}
+// Parser knows every verb, fault and invariant of this repository.
+func Parser() (*scenario.Parser, error) { return Extensions{}.Parser() }
 
-// Profiles are the providers of fakeplugin/profile.
-func (Faults) Profiles() []string { return profile.Names() }
+// Parser knows those of another module, too.
+func (x Extensions) Parser() (*scenario.Parser, error) {
+	ids := []string{}
+	for _, i := range append(check.Invariants(), x.Invariants...) {
+		ids = append(ids, i.ID)
+	}
+	return scenario.NewParser(scenario.Options{Verbs: x.Verbs, Faults: Faults{x.Faults}, Invariants: ids})
+}
 
-// DurationParams are the parameters of a fault that are durations.
-func (Faults) DurationParams(name string) []string {
-	d, err := fault.Lookup(name)
+// Faults answers for a fault catalogue. The zero value has what is built in.
+type Faults struct{ fault.Catalogue }
+
+func (f Faults) Profiles() []string { return f.Catalogue.Profiles.Names() }
+
+func (f Faults) DurationParams(name string) []string {
+	d, err := f.Lookup(name)
 	if err != nil {
 		return nil
 	}
@@ -45,7 +53,7 @@ func (Faults) DurationParams(name string) []string {
 
 // CheckFault asks the catalogue again and again, without the parameter that it complained about, so that all mistakes
 // are found at once.
-func (Faults) CheckFault(name, method string, params map[string]any) []scenario.FaultProblem {
+func (f Faults) CheckFault(name, method string, params map[string]any) []scenario.FaultProblem {
 	params = maps.Clone(params)
 	if method != "" {
 		if params == nil {
@@ -55,7 +63,7 @@ func (Faults) CheckFault(name, method string, params map[string]any) []scenario.
 	}
 	var problems []scenario.FaultProblem
 	for {
-		_, err := fault.Parse(name, params)
+		_, err := f.Parse(name, params)
 		if err == nil {
 			return problems
 		}
@@ -77,6 +85,3 @@ func attribute(message string, params map[string]any) scenario.FaultProblem {
 	}
 	return scenario.FaultProblem{What: message}
 }
-
-// Fault is the typed fault that an action injects.
-func Fault(i *scenario.Inject) (fault.Fault, error) { return fault.Parse(i.Fault, i.FaultParams()) }

@@ -57,6 +57,6 @@ func (s *State) apiServer(now time.Time) APIServer {
 	s.read()
 	return APIServer{
 		Rollup: s.rollup(), ClusterOperator: s.operators(), Report: s.report(now), Reports: s.items(), Expected: s.Nodes(), Plugins: s.Plugins(),
-		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.process(), Writes: s.writes, Data: s.data, Encryption: s.encryption, Operator: s.decided, Operations: s.operations,
+		KMSActive: s.kmsActive, Conditions: s.conditions, Process: s.processes.byRole(), Writes: s.writes, Data: s.data, Encryption: s.encryption, Operator: s.decided, Operations: s.operations.counts,
 	}
 }

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -29,9 +28,17 @@ func isWrite(verb string) bool {
 	return slices.Contains([]string{"apply", "patch", "update", "create", "delete"}, verb)
 }
 
-// applyData counts objects. One that reads back with another digest than it was written with is lost, whatever the
+// stored is what is known of encrypted objects and of who encrypts them.
+type stored struct {
+	data       Data
+	digests    map[string][]string // of objects as last written
+	providers  map[string]bool     // that API servers were configured with
+	encryption Encryption
+}
+
+// object counts objects. One that reads back with another digest than it was written with is lost, whatever the
 // recorder thought of the read.
-func (s *State) applyData(d history.Data) bool {
+func (s *stored) object(d history.Data) bool {
 	switch {
 	case d.Op == history.DataWritten && d.OK:
 		s.data.Written++
@@ -51,9 +58,14 @@ func (s *State) applyData(d history.Data) bool {
 	return true
 }
 
-// applyInventory replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
-// ever told is there, perhaps with no object: that it is rid of them is what an expression asks.
-func (s *State) applyInventory(c history.StorageInventory) {
+func (s *stored) same(d history.Data) bool {
+	written, ok := s.digests[d.Object]
+	return !ok || d.Digest == "" || slices.Contains(written, "") || slices.Contains(written, d.Digest)
+}
+
+// inventory replaces the maps: ones that an expression was given are never written to again. A provider that any API server was
+// ever configured with is there, perhaps with no object: that it is rid of them is what an expression asks.
+func (s *stored) inventory(c history.StorageInventory) {
 	under, keys, kekIDs := map[string]int64{}, map[string]int64{}, map[string][]string{}
 	for provider := range s.providers {
 		under[provider], keys[provider], kekIDs[provider] = 0, 0, []string{}
@@ -68,26 +80,22 @@ func (s *State) applyInventory(c history.StorageInventory) {
 	s.data.Under, s.data.Keys, s.data.KEKIDs = under, keys, kekIDs
 }
 
-// applyEncryption replaces the map, as applyInventory does.
-func (s *State) applyEncryption(e history.Encryption) bool {
+// configured replaces the map, as inventory does.
+func (s *stored) configured(e history.Encryption) bool {
 	for _, provider := range e.Providers {
 		s.providers[provider] = true
 	}
 	if e.State != history.EncryptionLoaded {
 		return false
 	}
-	loaded := maps.Clone(s.encryption)
-	if loaded == nil {
-		loaded = Encryption{}
+	loaded := Encryption{e.Node: e.Providers}
+	for node, providers := range s.encryption {
+		if node != e.Node {
+			loaded[node] = providers
+		}
 	}
-	loaded[e.Node] = e.Providers
 	s.encryption = loaded
 	return true
-}
-
-func (s *State) same(d history.Data) bool {
-	written, ok := s.digests[d.Object]
-	return !ok || d.Digest == "" || slices.Contains(written, "") || slices.Contains(written, d.Digest)
 }
 
 // applyMetrics replaces the map of a node: one that an expression was given is never written to again.

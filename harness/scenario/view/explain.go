@@ -100,7 +100,7 @@ func (s *State) Summary(now time.Time) string {
 	if r.Degraded.Message != "" {
 		line += fmt.Sprintf(" (%s)", contract.SafeText(r.Degraded.Message, maxValueChars))
 	}
-	return line + "; reports: " + s.shortReports(now) + s.shortProcesses()
+	return line + "; reports: " + s.shortReports(now) + s.processes.short()
 }
 
 func (c Condition) short() string {
@@ -110,7 +110,7 @@ func (c Condition) short() string {
 	return c.Status + "/" + c.Reason
 }
 
-func (s *State) shortReports(now time.Time) string {
+func (s *objects) shortReports(now time.Time) string {
 	s.read()
 	if len(s.reports) == 0 {
 		return "none"
@@ -126,9 +126,9 @@ func (s *State) shortReports(now time.Time) string {
 	return strings.Join(out, ", ")
 }
 
-func (s *State) shortProcesses() string {
+func (s *processes) short() string {
 	var out []string
-	for role, names := range s.process() {
+	for role, names := range s.byRole() {
 		for name, state := range names {
 			if state != Running {
 				out = append(out, fmt.Sprintf("%s %s %s", role, name, state))

@@ -3,6 +3,8 @@ package view
 import (
 	"cmp"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -11,7 +13,25 @@ import (
 // clusterOperators is the plural resource that holds the union.
 const clusterOperators = "clusteroperators"
 
-func (s *State) applyObject(o *history.Object) bool {
+// objects are the operator CR and the ClusterOperator as seen last, and what reporters wrote to them.
+type objects struct {
+	operator, clusterOperator string // resource of the operator CR, name of the ClusterOperator
+	interval                  time.Duration
+
+	cr, co     *history.Object // that were seen, and not read yet
+	conditions map[string]Condition
+	reports    []report
+	union      map[string]Condition
+	health     Health
+}
+
+// report is one entry with its place and instant.
+type report struct {
+	node  string
+	entry contract.Entry
+}
+
+func (s *objects) apply(o *history.Object) bool {
 	switch {
 	case isResource(o.Resource, clusterOperators) && o.Name == s.clusterOperator:
 		s.co = o
@@ -26,7 +46,7 @@ func (s *State) applyObject(o *history.Object) bool {
 }
 
 // read reads what was seen last. Most states of an object are followed by another one before any expression is judged.
-func (s *State) read() {
+func (s *objects) read() {
 	if s.co != nil {
 		s.union = conditions(*s.co)
 	}
@@ -34,6 +54,47 @@ func (s *State) read() {
 		s.conditions, s.reports = conditions(*s.cr), reports(*s.cr)
 	}
 	s.cr, s.co = nil, nil
+}
+
+// report is by node and keyID.
+func (s *objects) report(now time.Time) map[string]map[string]Entry {
+	s.read()
+	out := map[string]map[string]Entry{}
+	for _, r := range s.reports {
+		if out[r.node] == nil {
+			out[r.node] = map[string]Entry{}
+		}
+		e := r.entry
+		fresh := contract.FreshnessAt(now, e.LastChecked, s.interval) == contract.Fresh
+		out[r.node][e.KeyID] = Entry{string(e.Status), e.KEKID, e.Detail, now.Sub(e.LastChecked), fresh}
+	}
+	return out
+}
+
+func (s *objects) items() []Item {
+	s.read()
+	items := []Item{}
+	for _, r := range s.reports {
+		e := r.entry
+		items = append(items, Item{r.node, e.KeyID, string(e.Status), e.KEKID, e.Detail})
+	}
+	return items
+}
+
+func (s *objects) rollup() Rollup {
+	s.read()
+	return Rollup{s.conditions[contract.ConditionDegraded], s.conditions[contract.ConditionAvailable],
+		s.conditions[contract.ConditionProgressing]}
+}
+
+func (s *objects) operators() Rollup {
+	s.read()
+	return Rollup{s.union["Degraded"], s.union["Available"], s.union["Progressing"]}
+}
+
+// isResource accepts a plural resource with or without its group.
+func isResource(resource, plural string) bool {
+	return plural != "" && (resource == plural || strings.HasPrefix(resource, plural+"."))
 }
 
 // healthOf is a new value each time: one that an expression was given is never written to again.

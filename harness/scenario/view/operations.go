@@ -19,55 +19,57 @@ const (
 	observable = hopAPIServer | hopPlugin
 )
 
-// applyCall counts a plugin's Encrypt or Decrypt.
-func (s *State) applyCall(c *history.Call) bool {
+// operations counts the envelope operations.
+type operations struct {
+	counts  Operations
+	parties hop            // that an operation is followed through
+	hops    map[string]hop // that told of it, by operation and uid
+}
+
+// call counts a plugin's Encrypt or Decrypt.
+func (o *operations) call(c *history.Call) bool {
 	if c.Method == "Status" || c.Outcome != history.CallOK {
 		return false
 	}
 	if c.Method == "Encrypt" {
-		s.operations.Encrypts++
+		o.counts.Encrypts++
 	} else {
-		s.operations.Decrypts++
+		o.counts.Decrypts++
 	}
 	if c.UID == "" {
-		s.operations.WithoutUID++
+		o.counts.WithoutUID++
 		return true
 	}
-	s.heard(c.Method, c.UID, hopPlugin)
+	o.heard(c.Method, c.UID, hopPlugin)
 	return true
 }
 
-// applyEnvelope notes what another party told of an operation. Many writes use the key of one Encrypt; that is none.
-func (s *State) applyEnvelope(e *history.Envelope) bool {
-	if e.UID == "" || !e.OK {
+// envelope notes what another party told of an operation. Many writes use the key of one Encrypt: of a use, only one that was logged with all that it
+// takes to find the object again counts.
+func (o *operations) envelope(e *history.Envelope) bool {
+	switch {
+	case e.UID == "" || !e.OK:
 		return false
+	case e.Op == "use":
+		named := e.Object != "" && e.For.Resource != "" && e.For.Version != "" && e.For.Verb != ""
+		if named {
+			o.counts.Named++
+		}
+		return named
+	case e.Hop == "remote-kms":
+		return o.heard(e.Op, e.UID, hopRemoteKMS)
 	}
-	if e.Op == "use" {
-		return s.applyUse(e)
-	}
-	if e.Hop == "remote-kms" {
-		return s.heard(e.Op, e.UID, hopRemoteKMS)
-	}
-	return s.heard(e.Op, e.UID, hopAPIServer)
+	return o.heard(e.Op, e.UID, hopAPIServer)
 }
 
-// applyUse counts a write that was logged with all that it takes to find the object again.
-func (s *State) applyUse(e *history.Envelope) bool {
-	if e.Object == "" || e.For.Resource == "" || e.For.Version == "" || e.For.Verb == "" {
-		return false
-	}
-	s.operations.Named++
-	return true
-}
-
-// heard says whether all parties have told of it now, and had not before.
-func (s *State) heard(op, uid string, of hop) bool {
+// heard reports whether all parties have told of it now, and had not before.
+func (o *operations) heard(op, uid string, of hop) bool {
 	key := strings.ToLower(op) + " " + uid
-	before := s.hops[key]
-	s.hops[key] = before | of
-	if before == s.parties || before|of != s.parties {
+	before := o.hops[key]
+	o.hops[key] = before | of
+	if before == o.parties || before|of != o.parties {
 		return false
 	}
-	s.operations.Followed++
+	o.counts.Followed++
 	return true
 }

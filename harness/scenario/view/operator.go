@@ -2,7 +2,6 @@ package view
 
 import "github.com/kmsharness/kmsharness/harness/history"
 
-// operatorOf is a decision as expressions see it.
 func operatorOf(d history.Decision) Operator {
 	return Operator{
 		Key: int64(d.Key), Revision: int64(d.Revision), PluginRevision: int64(d.PluginRevision), Stage: d.Stage, ConvergedKEK: d.ConvergedKEK,

@@ -18,23 +18,34 @@ func States() []string {
 	return []string{Running, history.ProcessSilenced, history.ProcessPaused, history.ProcessStopped, history.ProcessKilled, history.ProcessExited}
 }
 
-func (s *State) applyProcess(p history.Process) {
+// processes are the states of all that the history mentioned.
+type processes struct {
+	states     map[process]string
+	succession history.Succession
+}
+
+type process struct {
+	role, node, keyID string
+	instance          int
+}
+
+func (s *processes) apply(p history.Process) {
 	state := p.State
 	switch state {
 	case history.ProcessStarted, history.ProcessReady, history.ProcessResumed, history.ProcessStopping:
 		state = Running
 	}
 	if !s.succession.Replaced(p) {
-		s.processes[process{p.Role, p.Node, p.KeyID, p.Instance}] = state
+		s.states[process{p.Role, p.Node, p.KeyID, p.Instance}] = state
 	}
 }
 
-// process is by role and name: the node's name, or the instance number of a role that has no node. A plugin stands
+// byRole is by role and name: the node's name, or the instance number of a role that has no node. A plugin stands
 // under NODE/KEYID; under NODE alone stands the state of the node's plugin that is worst off, so that "running"
 // means all of them.
-func (s *State) process() map[string]map[string]string {
+func (s *processes) byRole() map[string]map[string]string {
 	out := map[string]map[string]string{}
-	for p, state := range s.processes {
+	for p, state := range s.states {
 		if out[p.role] == nil {
 			out[p.role] = map[string]string{}
 		}
@@ -88,7 +99,7 @@ type Process struct {
 // Processes are all that the history mentioned, in a fixed order.
 func (s *State) Processes() []Process {
 	out := []Process{}
-	for p, state := range s.processes {
+	for p, state := range s.processes.states {
 		out = append(out, Process{Role: p.role, Node: p.node, KeyID: p.keyID, Instance: p.instance, State: state})
 	}
 	for name, f := range s.aggregated {

@@ -48,7 +48,6 @@ type activation struct {
 	report map[string]map[string]Entry // once computed: an expression asks for it once for each plugin
 }
 
-// Parent is none: there is one scope.
 func (*activation) Parent() cel.Activation { return nil }
 
 // ResolveName gives a variable's value at the activation's instant.
@@ -70,13 +69,13 @@ var values = map[string]func(*activation) any{
 	"plugins":         func(a *activation) any { return a.state.Plugins() },
 	"kmsActive":       func(a *activation) any { return a.state.kmsActive },
 	"conditions":      func(a *activation) any { a.state.read(); return a.state.conditions },
-	"process":         func(a *activation) any { return a.state.process() },
+	"process":         func(a *activation) any { return a.state.processes.byRole() },
 	"writes":          func(a *activation) any { return a.state.writes },
 	"metrics":         func(a *activation) any { return a.state.metrics },
 	"data":            func(a *activation) any { return a.state.data },
 	"encryption":      func(a *activation) any { return a.state.encryption },
 	"operator":        func(a *activation) any { return a.state.decided },
-	"operations":      func(a *activation) any { return a.state.operations },
+	"operations":      func(a *activation) any { return a.state.operations.counts },
 	"health":          func(a *activation) any { return a.state.health },
 	"apiServer":       func(a *activation) any { return a.state.apiServers(a.now) },
 	"any":             func(a *activation) any { return a.state.any },

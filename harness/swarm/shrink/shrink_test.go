@@ -85,7 +85,7 @@ func TestScenario(t *testing.T) {
 		fails := func(c *scenario.Scenario) bool {
 			asked++
 			return slices.ContainsFunc(c.Actions(), func(a scenario.Action) bool {
-				return a.Verb() == culprit.Verb() && scenario.Harm(a) == scenario.Harm(culprit)
+				return scenario.VerbOf(a) == scenario.VerbOf(culprit) && scenario.Harm(a) == scenario.Harm(culprit)
 			})
 		}
 		small := shrink.Scenario(s, timing(), fails)
@@ -125,7 +125,7 @@ spec:
 		killed, waited, expected := "", 0.0, ""
 		scenario.Walk(c.Steps, func(step scenario.Step) {
 			switch {
-			case step.Action != nil && step.Action.Verb() == scenario.VerbKill:
+			case step.Action != nil && scenario.VerbOf(step.Action) == scenario.VerbKill:
 				killed = scenario.Selected(step.Action).Node
 			case killed != "" && !step.Wait.IsZero():
 				d, _ := step.Wait.Resolve(timing())

@@ -75,7 +75,7 @@ func serveBehind(ctx context.Context, fault, listen, state string, kms *KMS, std
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return NewReference(behind, kms, stderr).Serve(ctx) })
 	all.Go(func() error {
-		fake := pluginCLI.NewServeCommand(host.Host{})
+		fake := pluginCLI.NewServeCommand(host.Host{}, pluginCLI.Options{})
 		fake.SetArgs([]string{"--listen", listen, "--upstream", behind.String(), "--fault", fault})
 		fake.SetErr(stderr)
 		return fake.ExecuteContext(ctx)

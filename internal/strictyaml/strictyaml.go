@@ -1,4 +1,5 @@
-package scenario
+// Package strictyaml reads YAML files that people write, without what makes YAML surprising.
+package strictyaml
 
 import (
 	"bytes"
@@ -14,36 +15,43 @@ import (
 )
 
 const (
-	// MaxFileBytes bounds a scenario file. The longest of the catalogue has some kilobytes.
-	MaxFileBytes = 1 << 20
+	// MaxBytes bounds a file. The longest of this repository have some kilobytes.
+	MaxBytes = 1 << 20
 	// maxNesting bounds the depth of a document; groups within groups need less.
 	maxNesting = 40
 	// maxNodes bounds the values of a document.
 	maxNodes = 50_000
 )
 
-// document reads the one YAML document of a file. Everything that makes YAML surprising is refused.
-func document(file string, data []byte) (*yaml.Node, Problems) {
-	if p := unreadable(file, data); p != nil {
+// Problem is one mistake, with its place in the file, from 1.
+type Problem struct {
+	Line, Column int
+	What         string
+}
+
+// Read reads the one YAML document of a file. Everything that makes YAML surprising is refused. kind names what the file is, such as "scenario", and first is
+// what is expected of an empty file.
+func Read(data []byte, kind, first string) (*yaml.Node, []Problem) {
+	if p := unreadable(data); p != nil {
 		return nil, p
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	err := decoder.Decode(&doc)
 	if errors.Is(err, io.EOF) || err == nil && isEmpty(&doc) {
-		return nil, Problems{{File: file, Pos: Position{1, 1}, What: "file is empty, expected apiVersion: " + APIVersion}}
+		return nil, []Problem{{1, 1, "file is empty, expected " + first}}
 	}
 	if err != nil {
-		return nil, Problems{syntaxProblem(file, data, err)}
+		return nil, []Problem{syntaxProblem(data, err)}
 	}
 	root := doc.Content[0]
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
 		if err != nil {
-			return nil, Problems{syntaxProblem(file, data, err)}
+			return nil, []Problem{syntaxProblem(data, err)}
 		}
-		return nil, Problems{{File: file, Pos: position(&second), What: "a second document, expected one scenario per file"}}
+		return nil, []Problem{{max(1, second.Line), max(1, second.Column), "a second document, expected one " + kind + " per file"}}
 	}
-	w := walker{file: file}
+	w := walker{kind: kind}
 	w.walk(root, 1)
 	return root, w.problems
 }
@@ -53,19 +61,18 @@ func isEmpty(doc *yaml.Node) bool {
 }
 
 // unreadable finds what would give a misleading message later, or none.
-func unreadable(file string, data []byte) Problems {
-	if len(data) > MaxFileBytes {
-		return Problems{{File: file, Pos: Position{1, 1},
-			What: fmt.Sprintf("file is %d bytes, expected at most %d", len(data), MaxFileBytes)}}
+func unreadable(data []byte) []Problem {
+	if len(data) > MaxBytes {
+		return []Problem{{1, 1, fmt.Sprintf("file is %d bytes, expected at most %d", len(data), MaxBytes)}}
 	}
-	var problems Problems
+	var problems []Problem
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		if column, ok := invalidUTF8(line); ok {
-			return Problems{{File: file, Pos: Position{i + 1, column}, What: "byte is not valid UTF-8, expected a text file in UTF-8"}}
+			return []Problem{{i + 1, column, "byte is not valid UTF-8, expected a text file in UTF-8"}}
 		}
 		indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 		if tab := bytes.IndexByte(indent, '\t'); tab >= 0 && len(indent) < len(line) {
-			problems = append(problems, Problem{File: file, Pos: Position{i + 1, tab + 1}, What: "a tab in the indentation, expected spaces"})
+			problems = append(problems, Problem{i + 1, tab + 1, "a tab in the indentation, expected spaces"})
 		}
 	}
 	return problems
@@ -90,7 +97,7 @@ var fromParser = regexp.MustCompile(`^did not find expected (<|node content|',' 
 
 var unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 
-func syntaxProblem(file string, data []byte, err error) Problem {
+func syntaxProblem(data []byte, err error) Problem {
 	text := strings.TrimPrefix(strings.ReplaceAll(err.Error(), "\n", " "), "yaml: ")
 	line := 1
 	if m := lineOf.FindStringSubmatch(text); m != nil {
@@ -104,21 +111,19 @@ func syntaxProblem(file string, data []byte, err error) Problem {
 		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
 		line = 1 + bytes.Count(before, []byte("\n"))
 	}
-	return Problem{File: file, Pos: Position{max(1, line), 1}, What: "not valid YAML: " + clip(text)}
+	return Problem{max(1, line), 1, fmt.Sprintf("not valid YAML: %.100s", text)}
 }
-
-func position(n *yaml.Node) Position { return Position{max(1, n.Line), max(1, n.Column)} }
 
 // walker refuses, anywhere in the tree, aliases, anchors, tags, keys that are no text and keys that occur twice. What JSON could not hold it makes
 // texts: keys that look like numbers, instants, and numbers without end.
 type walker struct {
-	file     string
+	kind     string
 	nodes    int
-	problems Problems
+	problems []Problem
 }
 
 func (w *walker) add(n *yaml.Node, format string, args ...any) {
-	w.problems = append(w.problems, Problem{File: w.file, Pos: position(n), What: fmt.Sprintf(format, args...)})
+	w.problems = append(w.problems, Problem{max(1, n.Line), max(1, n.Column), fmt.Sprintf(format, args...)})
 }
 
 func (w *walker) walk(n *yaml.Node, depth int) {
@@ -126,11 +131,11 @@ func (w *walker) walk(n *yaml.Node, depth int) {
 	switch {
 	case w.nodes > maxNodes:
 		if w.nodes == maxNodes+1 {
-			w.add(n, "more than %d values, expected a scenario of reasonable size", maxNodes)
+			w.add(n, "more than %d values, expected a %s of reasonable size", maxNodes, w.kind)
 		}
 		return
 	case depth > maxNesting:
-		w.add(n, "nested more than %d deep, expected a flatter scenario", maxNesting)
+		w.add(n, "nested more than %d deep, expected a flatter %s", maxNesting, w.kind)
 		return
 	case n.Kind == yaml.AliasNode:
 		w.add(n, "alias *%.64s, expected the value itself (aliases are not supported)", n.Value)
@@ -160,7 +165,7 @@ func (w *walker) keys(n *yaml.Node) {
 			continue
 		}
 		if old := first[key.Value]; old != nil {
-			w.add(key, "field %s occurs twice, expected it once (first at line %d)", quote(key.Value), old.Line)
+			w.add(key, "field %.64q occurs twice, expected it once (first at line %d)", key.Value, old.Line)
 			continue
 		}
 		first[key.Value], key.Tag = key, "!!str"
