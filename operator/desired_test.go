@@ -302,7 +302,7 @@ func TestCheck(t *testing.T) {
 			return false, nil, nil
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		if got := w.preflightResult(ctx, w.plugin(1).Config, "abc"); got != test.want {
+		if got := (preflightPod{w.Operator}).result(ctx, w.plugin(1).Config, "abc"); got != test.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 		cancel()

@@ -79,7 +79,7 @@ func (o *Operator) check(ctx context.Context, p config.Plugin) {
 	o.preflight.start(ctx, o, core.Preflight{Hash: hash, Message: "it is under way"}, same, func(ctx context.Context) core.Preflight {
 		ctx, cancel := context.WithTimeout(ctx, o.Check)
 		defer cancel()
-		result := o.preflightResult(ctx, p, hash)
+		result := preflightPod{o}.result(ctx, p, hash)
 		result.At = o.Clock.Now()
 		return result
 	})

@@ -23,19 +23,22 @@ const checkedKey = 1
 // endTimeout bounds the removal of what was made for a check, also of an operator that ends.
 const endTimeout = time.Second
 
-// preflightResult checks a plugin by a pod with it, whose conditions have the result, and a Secret with its configuration.
-func (o *Operator) preflightResult(ctx context.Context, p config.Plugin, hash string) core.Preflight {
-	result, err := o.runPreflight(ctx, p, hash)
+// preflightPod makes the checks of plugins.
+type preflightPod struct{ *Operator }
+
+// result checks a plugin by a pod with it, whose conditions have the result, and a Secret with its configuration.
+func (o preflightPod) result(ctx context.Context, p config.Plugin, hash string) core.Preflight {
+	result, err := o.run(ctx, p, hash)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	if err = errors.Join(err, o.endPreflight(ending)); err != nil {
+	if err = errors.Join(err, o.end(ending)); err != nil {
 		return core.Preflight{Hash: hash, Message: contract.SafeDetail(err.Error())}
 	}
 	return result
 }
 
-func (o *Operator) runPreflight(ctx context.Context, p config.Plugin, hash string) (result core.Preflight, err error) {
-	if err := o.endPreflight(ctx); err != nil {
+func (o preflightPod) run(ctx context.Context, p config.Plugin, hash string) (result core.Preflight, err error) {
+	if err := o.end(ctx); err != nil {
 		return result, err
 	}
 	data, err := o.pluginConfig(revision.Plugin{KeyID: checkedKey, Config: p})
@@ -83,8 +86,8 @@ func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
 	return core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}, done
 }
 
-// endPreflight removes pod and Secret of a check.
-func (o *Operator) endPreflight(ctx context.Context) error {
+// end removes pod and Secret of a check.
+func (o preflightPod) end(ctx context.Context) error {
 	now := int64(0)
 	err := o.client.CoreV1().Pods(o.Namespace).Delete(ctx, PreflightName, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -78,7 +78,7 @@ func Boot(ctx context.Context, o BootOptions) (_ *Cluster, err error) {
 	e := prepared.(*live.Environment)
 	heading := e.RunMetadata()
 	log.Record(time.Now(), "boot", &heading)
-	return &Cluster{backend: b, controlPlane: e.ControlPlane().Topology.(*controlPlane), env: e, dir: shared.Dir, progress: o.Progress}, nil
+	return &Cluster{backend: b, controlPlane: e.ControlPlane().Network.(*controlPlane), env: e, dir: shared.Dir, progress: o.Progress}, nil
 }
 
 // Environment carries out actions on the cluster, such as faults.

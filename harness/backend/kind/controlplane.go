@@ -91,11 +91,11 @@ type controlPlane struct {
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: p, Places: p.places(), Roller: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: kubePods{p}, Places: p.places(), Roller: kubePods{p}}}
 	for _, f := range p.fleets {
 		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: membership{p}, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
 		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty}
 }
 
@@ -231,7 +231,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 		if _, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd"); err != nil {
 			return err
 		}
-		if err := reshape(ctx, p.podShape, p, n, keyIDs); err != nil {
+		if err := reshape(ctx, p.podShape, kubePods{p}, n, keyIDs); err != nil {
 			return err
 		}
 		return serverOf(n).reset(ctx, n, keyIDs)
@@ -239,10 +239,11 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	if err != nil {
 		return err
 	}
-	if err := p.takeOut(ctx, plan.Out); err != nil {
+	nodes := membership{p}
+	if err := nodes.takeOut(ctx, plan.Out); err != nil {
 		return err
 	}
-	if err := p.bringIn(ctx, plan.In, keyIDs); err != nil {
+	if err := nodes.bringIn(ctx, plan.In, keyIDs); err != nil {
 		return err
 	}
 	p.connectivity = s.Topology.Connectivity

@@ -49,7 +49,7 @@ func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) erro
 	if err := eachNode(ctx, nodes, start); err != nil {
 		return err
 	}
-	return p.lb.lead(ctx, p.serving())
+	return p.lb.lead(ctx, membership{p}.serving())
 }
 
 // startFront puts a front before the API server of a node.

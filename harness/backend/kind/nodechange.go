@@ -17,8 +17,11 @@ import (
 // joinTimeout bounds kubeadm join: half a minute on an idle machine.
 const joinTimeout = 4 * time.Minute
 
+// membership changes which nodes the cluster has.
+type membership struct{ *controlPlane }
+
 // AddNode implements live.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
-func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
+func (p membership) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
 	donor, err := p.donor(name)
@@ -101,7 +104,7 @@ func copyShared(ctx context.Context, from, to container) error {
 }
 
 // Isolate implements live.Topology: out of the load balancer, and drained.
-func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
+func (p membership) Isolate(ctx context.Context, n *live.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	if err := p.lb.lead(ctx, p.serving()); err != nil {
 		return err
@@ -110,7 +113,7 @@ func (p *controlPlane) Isolate(ctx context.Context, n *live.Node) error {
 }
 
 // serving are the containers of the nodes that the load balancer leads to.
-func (p *controlPlane) serving() (all []container) {
+func (p membership) serving() (all []container) {
 	for _, n := range p.nodes.List() {
 		if !p.leaves(n.Name) {
 			all = append(all, p.container(n.Name))
@@ -121,7 +124,7 @@ func (p *controlPlane) serving() (all []container) {
 
 // drain takes the pods off a node as an administrator does, through another node's API server, and gives programs of Deployments
 // that were there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
-func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
+func (p membership) drain(ctx context.Context, n *live.Node) error {
 	through, err := p.donor(n.Name)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func (p *controlPlane) drain(ctx context.Context, n *live.Node) error {
 }
 
 // RemoveNode implements live.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
-func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
+func (p membership) RemoveNode(ctx context.Context, n *live.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()
 	if err := p.etcdMembers.remove(ctx, n.Name); err != nil {
@@ -172,7 +175,7 @@ func (p *controlPlane) donor(except string) (*live.Node, error) {
 }
 
 // takeOut removes nodes.
-func (p *controlPlane) takeOut(ctx context.Context, names []string) error {
+func (p membership) takeOut(ctx context.Context, names []string) error {
 	for _, name := range names {
 		n := p.nodes.Get(name)
 		if !p.leaves(name) {
@@ -195,7 +198,7 @@ func (p *controlPlane) takeOut(ctx context.Context, names []string) error {
 }
 
 // bringIn adds nodes, one after another: etcd takes one new member at a time.
-func (p *controlPlane) bringIn(ctx context.Context, names, keyIDs []string) error {
+func (p membership) bringIn(ctx context.Context, names, keyIDs []string) error {
 	for _, name := range names {
 		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
 			return fmt.Errorf("bring %s back: %w", name, err)

@@ -27,12 +27,15 @@ type nodesUnit struct {
 
 var _ live.Unit = (*nodesUnit)(nil)
 
+// kubePods are the static pods of kube-apiserver, with their nodes.
+type kubePods struct{ *controlPlane }
+
 // NodeUnit implements live.Processes.
-func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (p kubePods) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	if role == history.RolePod {
-		return &staticPods{broken{errPodRuns}, p, nodes, ready}
+		return &staticPods{broken{errPodRuns}, p.controlPlane, nodes, ready}
 	}
-	return &nodesUnit{p, nodes, ready}
+	return &nodesUnit{p.controlPlane, nodes, ready}
 }
 
 // inState returns the nodes whose container is in one of these states of docker, such as "running", and the containers.

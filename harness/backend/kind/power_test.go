@@ -180,9 +180,9 @@ func TestRestartContainerNamesTheContainer(t *testing.T) {
 		target  live.Target
 		want    string
 	}{
-		{p.RestartContainer, plugin, "pod.name\"==kube-apiserver-cp-1,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
-		{p.RestartContainer, behind, "io.kubernetes.container.name\"==vault-kms-plugin-1-under-test"},
-		{p.RestartContainer, apiServer, "container.name\"==kube-apiserver"},
+		{kubePods{p}.RestartContainer, plugin, "pod.name\"==kube-apiserver-cp-1,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
+		{kubePods{p}.RestartContainer, behind, "io.kubernetes.container.name\"==vault-kms-plugin-1-under-test"},
+		{kubePods{p}.RestartContainer, apiServer, "container.name\"==kube-apiserver"},
 		{p.fleets[0].RestartContainer, plugin, "pod.namespace\"==openshift-apiserver,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},
 		{p.fleets[0].RestartContainer, apiServer, "container.name\"==apiserver"},
 	} {

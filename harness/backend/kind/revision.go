@@ -51,7 +51,7 @@ func (s podShape) podNamespace() string {
 	return metav1.NamespaceSystem
 }
 
-var _ live.Roller = (*controlPlane)(nil)
+var _ live.Roller = kubePods{}
 
 // makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them. kubeadm's is always there.
 func makeNamespace(ctx context.Context, p *controlPlane) error {
@@ -71,9 +71,9 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 
 // Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
 // where a plugin could not run.
-func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+func (p kubePods) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
 	s := serverOf(n)
-	pods, runs := &staticPods{controlPlane: p, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
+	pods, runs := &staticPods{controlPlane: p.controlPlane, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
 	if s.rolling == nil {
 		s.rolling = &runs
 	}
@@ -85,7 +85,7 @@ func (p *controlPlane) Roll(ctx context.Context, n *live.Node, r live.PodRevisio
 		err = pods.Stop(ctx)
 	}
 	if err == nil {
-		err = revise(ctx, p, n, r)
+		err = revise(ctx, p.controlPlane, n, r)
 	}
 	for _, image := range r.Images {
 		if err == nil {
@@ -125,7 +125,7 @@ const waitingPoll = 500 * time.Millisecond
 var errWaiting = errors.New("a plugin cannot run")
 
 // startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
-func (p *controlPlane) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
+func (p kubePods) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
 	url, client, err := kubelet(p.Authority, p.address(n.Name))
 	if err != nil {
 		return nil, err

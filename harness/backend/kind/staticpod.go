@@ -173,7 +173,7 @@ func unitOf(t live.Target) (string, error) {
 }
 
 // RestartContainer implements live.Processes: the kubelet starts again what has died.
-func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (p kubePods) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {
 		name := containerName(unit)
