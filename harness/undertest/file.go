@@ -12,6 +12,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/internal/input"
+	"github.com/kmsharness/kmsharness/internal/strictyaml"
 	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
@@ -20,9 +21,6 @@ const (
 	apiVersion = "kmsharness.io/v1alpha1"
 	kind       = "SystemUnderTest"
 )
-
-// maxFile bounds a file, in bytes.
-const maxFile = 1 << 20
 
 // document is a file.
 type document struct {
@@ -50,21 +48,19 @@ func read(name string) (f file, s System, err error) {
 		return f, s, err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, maxFile))
+	text, err := io.ReadAll(io.LimitReader(r, strictyaml.MaxBytes+1))
 	if err != nil {
 		return f, s, fmt.Errorf("%s: %w", name, err)
 	}
-	f.name = name
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return f, s, fmt.Errorf("%s: %w", name, err)
+	root, problems := strictyaml.Read(text, "system under test", "kind: "+kind)
+	if len(problems) > 0 {
+		p := problems[0]
+		return f, s, fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, p.What)
 	}
+	f = file{name, root}
 	var d document
-	if len(root.Content) > 0 {
-		f.root = root.Content[0]
-		if err := f.unknown(f.root, reflect.TypeOf(d)); err != nil {
-			return f, s, err
-		}
+	if err := f.unknown(root, reflect.TypeOf(d)); err != nil {
+		return f, s, err
 	}
 	if err := sigsyaml.UnmarshalStrict(text, &d); err != nil {
 		var wrong *json.UnmarshalTypeError

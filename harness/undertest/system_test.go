@@ -120,9 +120,9 @@ func TestMistakesInFiles(t *testing.T) {
 		{head + "operator: {command: o, patience: much}\n", `FILE:3:34: operator.patience: a string, expected int`, nil},
 		{head + "operator: {command: o, scope: half}\n", `FILE:3:31: operator.scope: "half": expected encryption or full`, nil},
 		{"kind: Scenario\n", `FILE: apiVersion "" and kind "Scenario", expected kmsharness.io/v1alpha1 and SystemUnderTest`, nil},
-		{"", `FILE: apiVersion "" and kind ""`, nil},
-		{head + "reporter: {command: a, command: b}\n", "FILE: ", nil},
-		{head + "reporter: [\n", "FILE: yaml: line ", nil},
+		{"", "FILE:1:1: file is empty, expected kind: SystemUnderTest", nil},
+		{head + "reporter: {command: a, command: b}\n", `FILE:3:24: field "command" occurs twice`, nil},
+		{head + "reporter: [\n", "FILE:4:1: not valid YAML: did not find expected node content", nil},
 		{head, `--operator-scope: full: expected`, []string{"--operator-scope=full"}},
 	} {
 		f, file := parsed(t, c.text, c.args...)
