@@ -180,8 +180,9 @@ const Stalled = 25 * time.Second
 // ExitStalled is the exit code of a process whose bubble has stalled.
 const ExitStalled = 3
 
-// looks is how often the clock is looked at before it is said to stand still.
-const looks = 30
+// looks is how often the clock is looked at before it is said to stand still. They are few: a goroutine outside the bubble that wakes may change
+// the order in which those inside run.
+const looks = 2
 
 // watch ends the process if beat is not called for as long as limit. A look that comes late does not count: then the process itself had no
 // processor, as on a machine where many others compute.
