@@ -88,6 +88,12 @@ func (c *control) forget(e end) {
 	delete(c.ends, e)
 }
 
+func (c *control) connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ends)
+}
+
 // waitWhile blocks as long as the fault satisfies the condition; it returns the first one that does not, or the error of
 // ctx.
 func (c *control) waitWhile(ctx context.Context, condition func(Fault) bool) (Fault, error) {

@@ -2,8 +2,8 @@ package netfault
 
 import (
 	"fmt"
-	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -77,7 +77,7 @@ func (f Fault) Validate() error {
 	need, known := modes()[mode]
 	switch {
 	case !known:
-		return fmt.Errorf("network fault %q is unknown: expected one of %v", f.Mode, slices.Sorted(maps.Keys(modes())))
+		return fmt.Errorf("network fault %q is unknown: expected one of %s", f.Mode, Modes())
 	case !need.delay && f.Delay != 0:
 		return fmt.Errorf("network fault %q: a delay of %v makes sense with %q and %q only", f.Mode, f.Delay, Slow, SlowHandshake)
 	case need.delay && (f.Delay <= 0 || f.Delay > MaxDelay):
@@ -96,6 +96,16 @@ func (f Fault) Validate() error {
 		return fmt.Errorf("network fault %q: the direction is %q, expected %q or %q", f.Mode, f.Direction, Requests, Answers)
 	}
 	return nil
+}
+
+// Modes names all modes, for messages.
+func Modes() string {
+	var names []string
+	for m := range modes() {
+		names = append(names, string(m))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
 }
 
 // Breaks says whether there is a fault at all.

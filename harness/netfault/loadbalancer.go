@@ -2,6 +2,7 @@ package netfault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -26,6 +27,13 @@ type LoadBalancer struct {
 	closed  bool
 }
 
+// Errors of LoadBalancer.
+var (
+	ErrMemberExists = errors.New("there is a member of this name already")
+	ErrNoMember     = errors.New("there is no member of this name")
+	ErrClosed       = errors.New("it is closed")
+)
+
 // NewLoadBalancer opens a load balancer without members on a host, at a free port of 127.0.0.1. It waits for a member that does not answer at all for dialTimeout,
 // and then tries the next. A client that gives up before has lost its request.
 // The owner must Close it.
@@ -47,12 +55,12 @@ func (lb *LoadBalancer) Add(name, upstream string) error {
 	lb.mu.Lock()
 	defer lb.mu.Unlock()
 	if lb.closed {
-		return lb.errorf("add", name, "it is closed")
+		return lb.errorf("add", name, ErrClosed)
 	}
 	if lb.find(name) >= 0 {
-		return lb.errorf("add", name, "there is a member of this name already")
+		return lb.errorf("add", name, ErrMemberExists)
 	}
-	lb.members = append(lb.members, newMember(lb.host, name, upstream))
+	lb.members = append(lb.members, &member{host: lb.host, name: name, upstream: upstream, control: newControl(name)})
 	return nil
 }
 
@@ -79,7 +87,7 @@ func (lb *LoadBalancer) Remove(name string) error {
 	defer lb.mu.Unlock()
 	i := lb.find(name)
 	if i < 0 {
-		return lb.errorf("remove", name, noMember)
+		return lb.errorf("remove", name, ErrNoMember)
 	}
 	gone := lb.members[i].control
 	gone.close()
@@ -102,9 +110,20 @@ func (lb *LoadBalancer) Set(name string, f Fault) error {
 	defer lb.mu.Unlock()
 	i := lb.find(name)
 	if i < 0 {
-		return lb.errorf("set a fault on", name, noMember)
+		return lb.errorf("set a fault on", name, ErrNoMember)
 	}
 	return lb.members[i].control.set(f)
+}
+
+// Members are the names in the order of the turns.
+func (lb *LoadBalancer) Members() []string {
+	lb.mu.Lock()
+	defer lb.mu.Unlock()
+	names := make([]string, len(lb.members))
+	for i, m := range lb.members {
+		names[i] = m.name
+	}
+	return names
 }
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
@@ -122,17 +141,11 @@ func (lb *LoadBalancer) Close() error {
 
 func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
 	for _, m := range lb.turn() {
-		if lb.try(ctx, m, client) {
+		if m.serve(ctx, client, lb.timeout) {
 			return
 		}
 	}
 	resetConn(client) // no member can be reached
-}
-
-func (lb *LoadBalancer) try(ctx context.Context, m *member, client net.Conn) bool {
-	ctx, cancel := context.WithTimeout(ctx, lb.timeout)
-	defer cancel()
-	return m.serve(ctx, client)
 }
 
 // turn is the order in which one connection tries the members.
@@ -159,8 +172,6 @@ func (lb *LoadBalancer) find(name string) int {
 	return slices.IndexFunc(lb.members, func(m *member) bool { return m.name == name })
 }
 
-const noMember = "there is no member of this name"
-
-func (lb *LoadBalancer) errorf(verb, name, why string) error {
-	return fmt.Errorf("load balancer %s: %s member %q: %s", lb.name, verb, name, why)
+func (lb *LoadBalancer) errorf(verb, name string, err error) error {
+	return fmt.Errorf("load balancer %s: %s member %q: %w", lb.name, verb, name, err)
 }

@@ -1,6 +1,7 @@
 package netfault_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -133,19 +134,19 @@ func TestBalancerFaultOnExistingConnections(t *testing.T) {
 
 func TestBalancerErrors(t *testing.T) {
 	lb := newBalancer(t, "a")
-	if err := lb.Add("a", "127.0.0.1:1"); err == nil {
+	if err := lb.Add("a", "127.0.0.1:1"); !errors.Is(err, netfault.ErrMemberExists) {
 		t.Error(err)
 	}
-	if err := lb.Remove("z"); err == nil {
+	if err := lb.Remove("z"); !errors.Is(err, netfault.ErrNoMember) {
 		t.Error(err)
 	}
-	if err := lb.Set("z", netfault.Fault{}); err == nil {
+	if err := lb.Set("z", netfault.Fault{}); !errors.Is(err, netfault.ErrNoMember) {
 		t.Error(err)
 	}
 	if err := lb.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := lb.Add("b", "127.0.0.1:1"); err == nil {
+	if err := lb.Add("b", "127.0.0.1:1"); !errors.Is(err, netfault.ErrClosed) {
 		t.Error(err)
 	}
 }

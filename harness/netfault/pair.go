@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
@@ -16,21 +15,26 @@ type pair struct {
 	opened           time.Time
 
 	once sync.Once
-	dead chan struct{} // closed when both ends are
+	dead chan struct{}  // closed when both ends are
+	open sync.WaitGroup // directions that still carry bytes
 }
 
 func newPair(client, upstream net.Conn, c *control) *pair {
-	return &pair{client: client, upstream: upstream, control: c, opened: time.Now(), dead: make(chan struct{})}
+	p := &pair{client: client, upstream: upstream, control: c, opened: time.Now(), dead: make(chan struct{})}
+	p.open.Add(2)
+	return p
 }
 
 // run carries bytes in both directions until both have ended.
-func (p *pair) run() {
+func (p *pair) run() error {
 	defer p.control.forget(p)
-	var both sync.WaitGroup
-	both.Go(func() { p.carry(Requests, p.client, p.upstream) })
-	both.Go(func() { p.carry(Answers, p.upstream, p.client) })
-	both.Wait()
+	if err := startPipeline(p); err != nil {
+		p.reset()
+		return err
+	}
+	p.open.Wait()
 	p.close()
+	return nil
 }
 
 func (p *pair) close() {
@@ -60,53 +64,54 @@ func resetConn(c net.Conn) {
 	_ = c.Close()
 }
 
-// chunk is what one read returned.
-type chunk struct {
-	data []byte
-	read time.Time
+// endpoint is one end of a pair as toxiproxy's pipeline sees it.
+type endpoint struct {
+	conn net.Conn
+	pair *pair
+	once sync.Once
 }
 
-const (
-	// chunksInTransit is how many chunks a direction may delay before its sender has to wait.
-	chunksInTransit = 1024
-	// A connection begins with a small buffer, in bytes, and gets a large one when a read fills it: on most little is said.
-	smallBuffer, largeBuffer = 4 << 10, 32 << 10
-)
-
-// carry passes the bytes of one direction on, each piece when the control lets it, and then the end of the stream. The other direction may still
-// carry bytes.
-func (p *pair) carry(d Direction, from, to net.Conn) {
-	chunks := make(chan *chunk, chunksInTransit)
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	reading.Go(func() { p.read(from, chunks) })
-	for c := range chunks {
-		p.pass(d, c, to)
+// Read passes an abnormal end on to the other side: without this a killed server would look like one that said goodbye.
+func (e *endpoint) Read(b []byte) (int, error) {
+	n, err := e.conn.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		e.pair.reset()
 	}
-	p.control.pass(piece{direction: d}, p.dead) // on a cut link the end of a stream is lost like everything else
-	if half, ok := to.(interface{ CloseWrite() error }); ok {
-		_ = half.CloseWrite() // fails when the peer is gone, and then nobody waits for the end
-	}
+	return n, err
 }
 
-// read reads until the stream ends. It passes an abnormal end on to the other side: otherwise a killed server would look like one that closed its
-// connection.
-func (p *pair) read(from net.Conn, chunks chan<- *chunk) {
-	defer close(chunks)
+// Write never fails: toxiproxy's pipeline would stop draining and block its goroutines for ever. The pair ends instead,
+// which ends the source.
+func (e *endpoint) Write(b []byte) (int, error) {
+	if _, err := e.conn.Write(b); err != nil {
+		e.pair.reset()
+	}
+	return len(b), nil
+}
+
+// A connection begins with a small buffer, in bytes, and gets a large one when a read fills it: on most little is said.
+const smallBuffer, largeBuffer = 4 << 10, 32 << 10
+
+// WriteTo implements io.WriterTo. io.Copy calls it, and ReadFrom, instead of making a large buffer for each direction.
+func (e *endpoint) WriteTo(w io.Writer) (int64, error) { return carry(w, e) }
+
+// ReadFrom implements io.ReaderFrom.
+func (e *endpoint) ReadFrom(r io.Reader) (int64, error) { return carry(e, r) }
+
+func carry(w io.Writer, r io.Reader) (all int64, err error) {
 	for buffer := make([]byte, smallBuffer); ; {
-		n, err := from.Read(buffer)
+		n, err := r.Read(buffer)
 		if n > 0 {
-			select {
-			case chunks <- &chunk{slices.Clone(buffer[:n]), time.Now()}:
-			case <-p.dead:
-				return
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return all, err
 			}
+			all += int64(n)
+		}
+		if err == io.EOF {
+			return all, nil
 		}
 		if err != nil {
-			if !errors.Is(err, io.EOF) {
-				p.reset()
-			}
-			return
+			return all, err
 		}
 		if n == smallBuffer {
 			buffer = make([]byte, largeBuffer)
@@ -114,16 +119,13 @@ func (p *pair) read(from net.Conn, chunks chan<- *chunk) {
 	}
 }
 
-// pass passes a chunk on, piece by piece.
-func (p *pair) pass(d Direction, c *chunk, to net.Conn) {
-	for left := len(c.data); left > 0; left = len(c.data) {
-		f, _ := p.control.get()
-		n := f.size(left)
-		p.control.pass(piece{d, p.opened, c.read, n, left}, p.dead)
-		if _, err := to.Write(c.data[:n]); err != nil {
-			p.reset()
-			return
+// Close ends one direction. The other may still carry bytes.
+func (e *endpoint) Close() error {
+	e.once.Do(func() {
+		if half, ok := e.conn.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite() // fails when the peer is gone, and then there is nobody to tell
 		}
-		c.data = c.data[n:]
-	}
+		e.pair.open.Done()
+	})
+	return nil
 }

@@ -37,7 +37,7 @@ func placeholders(tag string) []string {
 	return Placeholders()
 }
 
-// ProgramOf is the first word of a template; empty if there is none.
+// ProgramOf is the program of a command template, its first word; empty for an empty template.
 func ProgramOf(template string) string {
 	words, err := command.Split(template)
 	if err != nil || len(words) == 0 {

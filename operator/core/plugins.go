@@ -8,7 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// plugIn makes the newest plugin configuration what is needed, and says whether it was that before.
+// plugIn makes the newest plugin configuration the needed one. It reports whether it was so before.
 func (d *decision) plugIn() bool {
 	if needed := d.needed(); !slices.Equal(needed, d.plugins.Plugins) {
 		d.at(StagePlugins, "the plugins change")

@@ -252,7 +252,7 @@ func TestServerOfAReporter(t *testing.T) {
 	}
 }
 
-// A node that joins is told where by a patch of what kind configures kubeadm with.
+// A patch of kubeadm's configuration tells a node that joins the endpoint of the cluster.
 func TestJoining(t *testing.T) {
 	patch := config("x", layout{"/run/k1"}, []string{"cp-4"}, joining("lb")).KubeadmConfigPatches[0]
 	if !strings.Contains(patch, "kind: JoinConfiguration\n") || !strings.Contains(patch, `apiServerEndpoint: "lb:6443"`) {

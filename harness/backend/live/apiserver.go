@@ -161,7 +161,7 @@ func (e *apiServer) stop(ctx context.Context) error {
 	return err
 }
 
-// lastRead reads all data a last time, and takes the last census.
+// lastRead reads every object once more, and lists which providers the objects in etcd lie under.
 func (e *apiServer) lastRead(ctx context.Context) error {
 	if !e.data.wrote() {
 		return nil
