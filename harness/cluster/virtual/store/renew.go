@@ -58,24 +58,32 @@ func (r *record) only(t *Type, o UpdateOptions) (*ownerList, *metav1.ManagedFiel
 	return list, list.list[0]
 }
 
-// sameHead is whether an update leaves all but the spec as it is, and says of the metadata nothing but name and version.
+// sameHead is whether an update leaves all but the spec as it is. Of the metadata it has a part, with the version, or all that the store showed,
+// as a client of Kubernetes sends it.
 func (r *record) sameHead(in map[string]any) bool {
 	meta, _ := in["metadata"].(map[string]any)
-	was, _ := r.body["metadata"].(map[string]any)
-	_, named := was["namespace"]
-	known := 3 // name, uid, creationTimestamp
-	if named {
-		known++
-	}
-	if len(was) != known || len(in) != len(r.body) || meta["resourceVersion"] != r.ResourceVersion() || len(meta) != known-1 {
+	was, _ := r.Shown().Object["metadata"].(map[string]any)
+	if len(in) != len(r.body) || meta["resourceVersion"] != was["resourceVersion"] {
 		return false
+	}
+	for name := range was {
+		switch _, kept := meta[name]; {
+		case kept, name == "uid", name == "creationTimestamp", name == "managedFields": // the store puts these back
+		default:
+			return false
+		}
+	}
+	for name, value := range meta {
+		if !equal(value, was[name]) {
+			return false
+		}
 	}
 	for name, value := range in {
 		if name != "metadata" && name != "spec" && !equal(value, r.body[name]) {
 			return false
 		}
 	}
-	return meta["name"] == was["name"] && meta["namespace"] == was["namespace"]
+	return true
 }
 
 // differences are the paths of the values that differ; false if more than values does.

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
@@ -44,9 +45,18 @@ func renewals(t *rapid.T, p *pair) string {
 		}
 		if v, err := p.real.Get(key); err == nil && !seldom("old version") {
 			o.SetResourceVersion(v.ResourceVersion())
+			if rapid.Bool().Draw(t, "whole") {
+				o = v.Object()
+				o.Object["spec"] = spec
+			}
 		}
-		if seldom("label") {
+		switch {
+		case seldom("label"):
 			o.SetLabels(map[string]string{"l": "1"})
+		case seldom("disowned"):
+			o.SetManagedFields([]metav1.ManagedFieldsEntry{{}})
+		case seldom("created"):
+			o.SetCreationTimestamp(metav1.Time{Time: p.now})
 		}
 		if d := p.do(operation{verb: "update", key: key, object: o, manager: manager}); d != "" {
 			return fmt.Sprintf("step %d: %s", i, d)
