@@ -82,8 +82,8 @@ func (e *apiServer) withParts() *apiServer {
 
 // do is Environment.Do for an aggregated API server.
 func (e *apiServer) do(ctx context.Context, c scenario.Cluster, a scenario.Action) error {
-	e.settle()
-	defer e.settle()
+	e.settle(e.Name)
+	defer e.settle(e.Name)
 	if err := e.handlers().Do(ctx, c, a); err != nil {
 		return fmt.Errorf("%s: %w", e.Name, err)
 	}

@@ -196,7 +196,7 @@ func (sw *encryptionSwitch) recordType(kind encryption.Type, began time.Time) {
 }
 
 func (sw *encryptionSwitch) eachNode(do func(*Node) error) error {
-	sw.e.settle()
+	sw.e.settle(sw.e.Name)
 	var group errgroup.Group
 	for _, n := range sw.e.nodes() {
 		group.Go(func() error {

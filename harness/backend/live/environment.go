@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"sync"
 	"time"
 
@@ -54,12 +55,19 @@ func eachAPIServer(apiServers []*apiServer, do func(*apiServer) error) error {
 	return errors.Join(errs...)
 }
 
-// settle lets an instant pass in virtual time: what is recorded until now comes before what follows.
-func (r *run) settle() {
-	if r.traits.Memory != nil {
-		<-time.After(2 * instant)
+// settle lets a moment pass in virtual time: what is recorded until now comes before what follows. How long it is depends on what is done, so that
+// actions that begin or end in one instant come one after the other, and not in any order.
+func (r *run) settle(what string) {
+	if r.traits.Memory == nil {
+		return
 	}
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(what)) // never fails
+	<-time.After(2*instant + time.Duration(h.Sum32())%actionMoment)
 }
+
+// actionMoment is less than what an action takes on real machines.
+const actionMoment = 50 * time.Microsecond
 
 type Options struct {
 	// System has the commands that take the place of this project's own.
@@ -93,8 +101,9 @@ func (e *Environment) Nodes() []string { return e.kube().nodeNames() }
 func (e *Environment) Do(ctx context.Context, a scenario.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, actionTimeout)
 	defer cancel()
-	e.settle() // what it does comes after its beginning, and before its end
-	defer e.settle()
+	what := scenario.Line(a, e.Nodes())
+	e.settle(what) // what it does comes after its beginning, and before its end
+	defer e.settle(what)
 	if err := e.doAimed(ctx, a); err != nil {
 		return fmt.Errorf("action %s: %w", scenario.VerbOf(a), err)
 	}

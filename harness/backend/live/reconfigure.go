@@ -51,7 +51,7 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 }
 
 func (sw *encryptionSwitch) configureServers(providers encryption.List) error {
-	sw.e.settle()
+	sw.e.settle(sw.e.Name)
 	sw.e.mu.Lock()
 	sw.e.telling = true
 	sw.e.configured.Providers = slices.Clone(providers)
