@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -86,7 +87,7 @@ func Test(t *testing.T, seed uint64, f func(t *testing.T)) {
 
 func run(t *testing.T, seed uint64, f func(t *testing.T)) {
 	defer prepare(seed)()
-	beat, end := watch(Stalled, os.Stderr, os.Exit)
+	beat, end := watch(Stalled, processorTime, os.Stderr, os.Exit)
 	defer end()
 	synctest.Test(t, func(t *testing.T) {
 		over := make(chan struct{})
@@ -174,7 +175,7 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.from.Read(b)
 }
 
-// Stalled is how long, in real time in which the process had a processor, a bubble's clock may stand still.
+// Stalled is how long, in real time, a bubble's clock may stand still while its goroutines wait, or have a processor for half of it.
 const Stalled = 25 * time.Second
 
 // ExitStalled is the exit code of a process whose bubble has stalled.
@@ -184,46 +185,56 @@ const ExitStalled = 3
 // the order in which those inside run.
 const looks = 2
 
-// watch ends the process if beat is not called for as long as limit. A look that comes late does not count: then the process itself had no
-// processor, as on a machine where many others compute.
-func watch(limit time.Duration, stderr io.Writer, exit func(int)) (beat, end func()) {
+// watch ends the process if beat is not called for as long as limit. On a machine where many others compute, a goroutine that could go on may have
+// no processor for long: then it counts what the process used of one.
+func watch(limit time.Duration, used func() time.Duration, stderr io.Writer, exit func(int)) (beat, end func()) {
 	var beats atomic.Int64
 	over := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		ticker := time.NewTicker(limit / looks)
 		defer ticker.Stop()
-		looked, last, still := time.Now(), int64(-1), 0
-		for still < looks {
+		last, still, from := int64(-1), 0, used()
+		for {
 			select {
 			case <-over:
 				return
 			case <-ticker.C:
 			}
-			late := time.Since(looked) > 2*limit/looks
-			looked = time.Now()
-			switch now := beats.Load(); {
-			case now != last:
-				last, still = now, 0
-			case !late:
-				still++
+			if now := beats.Load(); now != last {
+				last, still, from = now, 0, used()
+				continue
+			}
+			if still++; still < looks {
+				continue
+			}
+			if who, ready := culprits(); !ready || used()-from > limit/2 {
+				fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", who)
+				exit(ExitStalled)
+				return
 			}
 		}
-		fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", culprits())
-		exit(ExitStalled)
 	})
 	return func() { beats.Add(1) }, func() { close(over); watching.Wait() }
 }
 
-// culprits are the goroutines of bubbles that keep time from passing.
-func culprits() string {
+// processorTime is what this process has used of processors.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage) // of oneself it does not fail
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// culprits are the goroutines of bubbles that keep time from passing, and whether one of them could go on.
+func culprits() (who string, ready bool) {
 	buf := make([]byte, 4<<20)
 	var out []string
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		header, _, _ := strings.Cut(g, "\n")
 		if strings.Contains(header, "synctest bubble") && !strings.Contains(header, "(durable)") {
 			out = append(out, strings.TrimSpace(g)+"\n")
+			ready = ready || strings.Contains(header, "[running") || strings.Contains(header, "[runnable")
 		}
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(out, "\n"), ready
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,7 +113,7 @@ func TestStalled(t *testing.T) {
 	exited := make(chan int, 1)
 	var outside sync.Mutex
 	outside.Lock()
-	beat, end := watch(50*time.Millisecond, &said, func(code int) { exited <- code; outside.Unlock() })
+	beat, end := watch(50*time.Millisecond, processorTime, &said, func(code int) { exited <- code; outside.Unlock() })
 	defer end()
 	t.Run("", func(t *testing.T) {
 		Test(t, 1, func(*testing.T) {
@@ -127,4 +129,31 @@ func TestStalled(t *testing.T) {
 func holdsUp(outside *sync.Mutex) {
 	outside.Lock()
 	defer outside.Unlock()
+}
+
+// A goroutine that could go on, and does not for want of a processor, does not stall its bubble; one that computes without end does.
+func TestStarved(t *testing.T) {
+	var said bytes.Buffer
+	var asked atomic.Int64
+	const enough = 8 // it begins with two, and asks each time when the clock has stood still for long
+	exited := make(chan int, 1)
+	used := func() time.Duration {
+		if asked.Add(1) < enough {
+			return 0
+		}
+		return time.Hour
+	}
+	beat, end := watch(20*time.Millisecond, used, &said, func(code int) { exited <- code })
+	defer end()
+	t.Run("", func(t *testing.T) {
+		Test(t, 1, func(*testing.T) {
+			beat()
+			for len(exited) == 0 {
+				runtime.Gosched()
+			}
+		})
+	})
+	if asked := asked.Load(); asked < enough || !strings.Contains(said.String(), "TestStarved") {
+		t.Errorf("asked for the time %d times, expected %d: %s", asked, enough, &said)
+	}
 }
