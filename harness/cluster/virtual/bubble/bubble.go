@@ -175,8 +175,9 @@ func (r *reader) Read(b []byte) (int, error) {
 	return r.from.Read(b)
 }
 
-// Stalled is how long, in real time, a bubble's clock may stand still while its goroutines wait, or have a processor for half of it.
-const Stalled = 25 * time.Second
+// Stalled is how long, in real time, a bubble's clock may stand still while its goroutines wait, or have a processor for half of it. It is noticed
+// half as late again at most.
+const Stalled = 20 * time.Second
 
 // ExitStalled is the exit code of a process whose bubble has stalled.
 const ExitStalled = 3
@@ -194,7 +195,7 @@ func watch(limit time.Duration, used func() time.Duration, stderr io.Writer, exi
 	watching.Go(func() {
 		ticker := time.NewTicker(limit / looks)
 		defer ticker.Stop()
-		last, still, from := int64(-1), 0, used()
+		last, still, from, before := int64(-1), 0, used(), ""
 		for {
 			select {
 			case <-over:
@@ -202,13 +203,13 @@ func watch(limit time.Duration, used func() time.Duration, stderr io.Writer, exi
 			case <-ticker.C:
 			}
 			if now := beats.Load(); now != last {
-				last, still, from = now, 0, used()
+				last, still, from, before = now, 0, used(), ""
 				continue
 			}
-			if still++; still < looks {
-				continue
-			}
-			if who, ready := culprits(); !ready || used()-from > limit/2 {
+			who, waits := culprits()
+			waits = waits && who == before
+			before = who
+			if still++; still >= looks && (waits || used()-from > limit/2) {
 				fmt.Fprintf(stderr, "virtual time stands still: expected what waits in a bubble to wait for something in it. It waits for something outside, or goes on without end:\n%s", who)
 				exit(ExitStalled)
 				return
@@ -225,10 +226,11 @@ func processorTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// culprits are the goroutines of bubbles that keep time from passing, and whether one of them could go on.
-func culprits() (who string, ready bool) {
+// culprits are the goroutines of bubbles that keep time from passing, and whether there are some and all of them wait.
+func culprits() (who string, wait bool) {
 	buf := make([]byte, 4<<20)
 	var out []string
+	ready := false
 	for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
 		header, _, _ := strings.Cut(g, "\n")
 		if strings.Contains(header, "synctest bubble") && !strings.Contains(header, "(durable)") {
@@ -236,5 +238,5 @@ func culprits() (who string, ready bool) {
 			ready = ready || strings.Contains(header, "[running") || strings.Contains(header, "[runnable")
 		}
 	}
-	return strings.Join(out, "\n"), ready
+	return strings.Join(out, "\n"), len(out) > 0 && !ready
 }
