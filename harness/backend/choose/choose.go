@@ -63,10 +63,10 @@ func entries() []entry {
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
 			part: "!slow && (form || !/@healthreports/)", partAbout: "everything but scenarios with the label slow; with both wire forms, typed only where the form can make a difference"},
 		// On kind every process has clusters of its own. Its part is what only a real cluster can judge: kubelets, static pods, kubeadm, networks,
-		// the load balancer. The rest is about decisions, which local judges in a third of the time. Two clusters starve each other on two slow
+		// the load balancer, and one scenario of each category of failures. The rest is about decisions, which local judges in a third of the time. Two clusters starve each other on two slow
 		// processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.
 		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), plane: kind.Plane, watch: Options.watchKind, sideBySide: kind.HasMemoryForTwo,
-			part: "only-kind && !slow", partAbout: "scenarios with the label only-kind, which no other backend can judge, but for slow ones"},
+			part: "only-kind && !slow || kind", partAbout: "scenarios with the label only-kind, which no other backend can judge, but for slow ones, and those with the label kind: one of each category"},
 	}
 }
 
