@@ -21,7 +21,7 @@ type group struct {
 const (
 	// together is how many scenarios one process runs on a control plane of their own. A boot takes thirteen seconds of a processor on local, and
 	// on kind as long as ten scenarios.
-	together = 16
+	together = 20
 	// share of a longer list: whichever process is free takes the next, on the control plane that it has already.
 	share = 6
 )
@@ -130,7 +130,7 @@ func TestGroups(t *testing.T) {
 	further := on(3, "runs-further")
 	further.Topology.APIServers = scenario.APIServers()
 	all := []*scenario.Scenario{further, on(1, "runs-a"), on(5, "runs-b"), on(1, "runs-c"), on(2, "left-out")}
-	for i := range 18 {
+	for i := range together + 4 {
 		all = append(all, on(3, fmt.Sprint("runs-", i)), on(3, fmt.Sprint("left-out-", i)))
 	}
 	runs := func(s *scenario.Scenario) bool { return strings.HasPrefix(s.Name, "runs") }
@@ -145,7 +145,7 @@ func TestGroups(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s: %d", g.Name, n))
 	}
-	want := "on 1, part 01: 2; on 5, part 01: 1; on 2, part 01: 0; on 3, part 01: 6; on 3, part 02: 6; on 3, part 03: 6; on 3 and more, part 01: 1"
+	want := "on 1, part 01: 2; on 5, part 01: 1; on 2, part 01: 0; on 3, part 01: 6; on 3, part 02: 6; on 3, part 03: 6; on 3, part 04: 6; on 3 and more, part 01: 1"
 	if strings.Join(got, "; ") != want {
 		t.Errorf("%q, want %q", strings.Join(got, "; "), want)
 	}
@@ -160,14 +160,14 @@ func TestScenarioThatUsesItsControlPlaneUpComesLast(t *testing.T) {
 	for _, s := range all {
 		s.Steps = []scenario.Step{{Action: &scenario.Encryption{}}}
 	}
-	for i := range 17 {
+	for i := range together + 1 {
 		all = append(all, on(3, fmt.Sprint(i)))
 	}
 	var got []string
 	for _, g := range groups(all, nodes, func(*scenario.Scenario) bool { return true }) {
 		got = append(got, g.Scenarios[len(g.Scenarios)-1].Name)
 	}
-	if want := "removed-too encryption node-removed"; strings.Join(got, " ") != want {
+	if want := "5 removed-too encryption node-removed"; strings.Join(got, " ") != want {
 		t.Errorf("the parts end with %q, want %q", strings.Join(got, " "), want)
 	}
 }

@@ -19,7 +19,6 @@ const onlyKind = "only-kind"
 // nightly are the mechanisms of a real cluster that the gate leaves to LABELS=all, and why.
 var nightly = map[string]string{
 	"aggregated API servers":   "their Deployments need a cluster of another shape, which takes two minutes to boot",
-	"kubeadm join, new name":   "it takes the steps of a join under the same name, and the reset joins a third node afterwards",
 	"link mode throttled":      "another fault of the proxy that link mode slow needs",
 	"link mode lossy":          "another fault of the proxy that link mode slow needs",
 	"link mode slow-handshake": "another fault of the proxy that link mode slow needs, without the rule for existing connections",
@@ -120,7 +119,44 @@ func nodeChange(a *scenario.Node) (found []string) {
 }
 
 // gated reports whether the gate runs a scenario on kind.
-func gated(s *scenario.Scenario) bool { return s.OnlyKind != "" && !slices.Contains(s.Labels, "slow") }
+func gated(s *scenario.Scenario) bool {
+	return s.OnlyKind != "" && !slices.Contains(s.Labels, "slow") || slices.Contains(s.Labels, "kind")
+}
+
+// What the project is for is judged on kind by the gate as well: a scenario of each category of failures.
+func TestKindHasEachCategory(t *testing.T) {
+	missing := []string{"hang", "grpc-status", "KEK rotation", "cold start", "new name", "to identity", "to aescbc", "to KMS"}
+	for _, s := range catalogue() {
+		if !gated(s) {
+			continue
+		}
+		missing = slices.DeleteFunc(missing, func(category string) bool { return slices.Contains(categories(s), category) })
+	}
+	if len(missing) > 0 {
+		t.Errorf("no scenario with the label kind has: %s", strings.Join(missing, ", "))
+	}
+}
+
+func categories(s *scenario.Scenario) (found []string) {
+	if s.Topology.Start == scenario.StartStopped {
+		found = append(found, "cold start")
+	}
+	for _, a := range s.Actions() {
+		switch a := a.(type) {
+		case *scenario.Inject:
+			found = append(found, a.Fault)
+		case *scenario.Rotate:
+			found = append(found, "KEK rotation")
+		case *scenario.Node:
+			if a.With != a.Replace {
+				found = append(found, "new name")
+			}
+		case *scenario.Encryption:
+			found = append(found, "to "+a.Type)
+		}
+	}
+	return found
+}
 
 // wrongSelection says what is wrong with the choice of scenarios that have the label.
 func wrongSelection(all []*scenario.Scenario) (wrong []string) {
@@ -187,12 +223,12 @@ func TestWrongSelectionsAreFound(t *testing.T) {
 	unlabelled := func(s *scenario.Scenario) { s.OnlyKind = "" }
 	fresh := &scenario.Scenario{Name: "fresh", Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleNode, Node: "all"}}}}}
 	for want, all := range map[string][]*scenario.Scenario{
-		"static-pod-restarted: only kind can judge it (static pod)":      change("static-pod-restarted", unlabelled),
-		"node-removed: only kind can judge it (kubeadm removal)":         change("node-replaced-same-name", unlabelled),
-		"fresh: only kind can judge it (pause of all nodes)":             append(slices.Clone(good), fresh.WithDefaults()),
-		"plugin-hangs: onlyKind is set, but its actions need nothing":    change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
-		"nightly: no longer needed: streams":                             change("stream-resets", func(s *scenario.Scenario) { s.OnlyKind = "streams" }),
-		"plugin-hangs: the label only-kind comes from metadata.onlyKind": change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
+		"static-pod-restarted: only kind can judge it (static pod)":               change("static-pod-restarted", unlabelled),
+		"control-plane-scaled-down-and-up: only kind can judge it (kubeadm join)": change("node-replaced-same-name", unlabelled),
+		"fresh: only kind can judge it (pause of all nodes)":                      append(slices.Clone(good), fresh.WithDefaults()),
+		"plugin-hangs: onlyKind is set, but its actions need nothing":             change("plugin-hangs", func(s *scenario.Scenario) { s.OnlyKind = "everything" }),
+		"nightly: no longer needed: streams":                                      change("stream-resets", func(s *scenario.Scenario) { s.OnlyKind = "streams" }),
+		"plugin-hangs: the label only-kind comes from metadata.onlyKind":          change("plugin-hangs", func(s *scenario.Scenario) { s.Labels = []string{onlyKind} }),
 	} {
 		if !slices.ContainsFunc(wrongSelection(all), func(w string) bool { return strings.HasPrefix(w, want) }) {
 			t.Errorf("%v, want %q", wrongSelection(all), want)
