@@ -53,6 +53,13 @@ func starters() []Mutant {
 			Virtual: simulating(lookingOnce),
 		},
 		{
+			Name: "failing-since-the-last-report", Scenario: "operator-stages-of-a-failure", Caught: []string{"steps[7].expect"},
+			Mistake: "the age of a failure counted from the last report: it is seconds old for ever, and nobody is told when it needs somebody",
+			Virtual: simulating(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+				decisions.EachEntry(o, func(e *core.Entry) { e.Failing = time.Time{} })
+			})),
+		},
+		{
 			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[6].holds"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
 			Virtual: operatingBy(func(o *operator.Options) {
