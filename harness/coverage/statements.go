@@ -139,14 +139,14 @@ func sortPlaces(places []string) {
 
 // StatementTable has a row for each statement.
 func StatementTable(all []Covered) printer.Table {
-	t := printer.Table{Columns: []string{"ID", "STATUS", "GATE", "NIGHT", "SCENARIOS", "WRONG SUBJECT (CAUGHT BY)", "CITED BY", "STATEMENT", "REASON"}, Narrow: 6}
+	t := printer.Table{Columns: []string{"ID", "STATUS", "GATE", "NIGHT", "SCENARIOS", "WRONG SUBJECT (CAUGHT BY)", "STATEMENT", "REASON", "CITED BY"}, Narrow: 6}
 	for _, s := range all {
 		var caught []string
 		for _, c := range s.CaughtBy {
 			caught = append(caught, c.Wrong+" ("+c.By+")")
 		}
 		reason := s.Weak + s.Outside
-		t.Rows = append(t.Rows, []string{s.ID, s.Status, orDash(s.Gate), orDash(s.Night), strconv.Itoa(len(s.Scenarios)), cmp.Or(strings.Join(caught, ", "), "none: "+reason), orDash(s.Scenarios), s.Text, cmp.Or(reason, "-")})
+		t.Rows = append(t.Rows, []string{s.ID, s.Status, orDash(s.Gate), orDash(s.Night), strconv.Itoa(len(s.Scenarios)), cmp.Or(strings.Join(caught, ", "), "none: "+reason), s.Text, cmp.Or(reason, "-"), orDash(s.Scenarios)})
 	}
 	return t
 }
