@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// statements is the number of the statements about alternative services: S4-01 and so on.
+// statements is the number of the statements about this package: S4-01 and so on. Those after it are about more than clients and advertisement.
 const statements = 11
 
 // Every statement about alternative services has a test or benchmark whose comment names it.

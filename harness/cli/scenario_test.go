@@ -198,7 +198,8 @@ func TestTables(t *testing.T) {
 		"steps[].link.rate ":           {"fields", "link"},
 		"spec.topology.controlPlanes ": {"fields"},
 		"A hung Status is an error":    {"list", "--area", "plugin", "-o", "wide"},
-		"S0-01 ":                       {"list", "--statements"},
+		"S0-16  covered  sim local ":   {"list", "--statements"},
+		`"wrong": "indented"`:          {"list", "--statements", "-o", "json"},
 	} {
 		if code, out, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitPassed || !strings.Contains(out, want) {
 			t.Errorf("%v: exit %d, %s%s, expected %q", args, code, out, problem, want)

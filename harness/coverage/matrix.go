@@ -51,9 +51,3 @@ func faults(s *scenario.Scenario) (kinds []string) {
 	slices.Sort(kinds)
 	return slices.Compact(kinds)
 }
-
-// Statement is something that the sources promise, in this project's words.
-type Statement struct {
-	ID   string `json:"id"`
-	Text string `json:"text"`
-}

@@ -3,7 +3,6 @@ package coverage
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -15,35 +14,6 @@ func Table(entries []Entry) printer.Table {
 	t := printer.Table{Columns: []string{"SCENARIO", "AREA", "BACKENDS", "FAULTS", "TOPOLOGY", "COVERS", "TITLE"}, Narrow: 4}
 	for _, e := range entries {
 		t.Rows = append(t.Rows, []string{e.Name, e.Area, orDash(e.Backends), orDash(e.Faults), e.Topology, orDash(e.Covers), e.Title})
-	}
-	return t
-}
-
-// Covered is a statement with the scenarios that cover it.
-type Covered struct {
-	Statement
-	Scenarios []string `json:"scenarios"`
-}
-
-// Statements are all statements with the scenarios that cover each.
-func Statements(statements []Statement, all []*scenario.Scenario) []Covered {
-	covered := make([]Covered, len(statements))
-	for i, s := range statements {
-		covered[i].Statement = s
-		for _, x := range all {
-			if slices.Contains(x.Covers, s.ID) {
-				covered[i].Scenarios = append(covered[i].Scenarios, x.Name)
-			}
-		}
-	}
-	return covered
-}
-
-// StatementTable has a row for each statement.
-func StatementTable(all []Covered) printer.Table {
-	t := printer.Table{Columns: []string{"ID", "STATEMENT", "SCENARIOS"}, Narrow: 2}
-	for _, s := range all {
-		t.Rows = append(t.Rows, []string{s.ID, s.Text, orDash(s.Scenarios)})
 	}
 	return t
 }

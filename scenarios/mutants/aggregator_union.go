@@ -3,6 +3,7 @@ package mutants
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
@@ -42,8 +43,14 @@ func uniting() []Mutant {
 			Virtual: inProduction(overlooking(func(in *core.Input) { in.Union.Inertia.Types = nil })),
 		},
 		{
-			Name: "unknown-dropped", Scenario: "service-load-balancer-outage", Caught: []string{"UNION"}, Virtual: misdeciding(dropsUnknown),
+			Name: "unknown-dropped", Scenario: "service-load-balancer-outage", Caught: []string{"UNION"},
 			Mistake: "Unknown taken for good: the ClusterOperator does not show that a reporter has been silent for minutes",
+			Virtual: misdeciding(unitingOnly(func(c core.Condition) bool { return c.Status != core.Unknown })),
+		},
+		{
+			Name: "progressing-dropped", Scenario: "kms-to-kms-with-data", Caught: []string{"UNION", "steps[2].expect"},
+			Mistake: "Degraded and Available united, and Progressing left to the CR: who asks for the cluster's operators does not see that data are moved",
+			Virtual: misdeciding(unitingOnly(func(c core.Condition) bool { return !strings.HasSuffix(c.Type, contract.ClusterOperatorProgressing) })),
 		},
 	}
 }
@@ -110,12 +117,14 @@ func sinceItsStart() decide {
 	}
 }
 
-// dropsUnknown unites as if every condition that is Unknown were not there.
-func dropsUnknown(in core.Input, d *core.Decision) {
-	known := func(all []core.Condition) []core.Condition {
-		return slices.DeleteFunc(slices.Clone(all), func(c core.Condition) bool { return c.Status == core.Unknown })
+// unitingOnly unites as if the other conditions were not there.
+func unitingOnly(counts func(core.Condition) bool) func(core.Input, *core.Decision) {
+	kept := func(all []core.Condition) []core.Condition {
+		return slices.DeleteFunc(slices.Clone(all), func(c core.Condition) bool { return !counts(c) })
 	}
-	in.Observed.Conditions = known(in.Observed.Conditions)
-	other := d.Say(in, known(d.Rollups))
-	d.ClusterOperator, d.WriteClusterOperator = other.ClusterOperator, other.WriteClusterOperator
+	return func(in core.Input, d *core.Decision) {
+		in.Observed.Conditions = kept(in.Observed.Conditions)
+		other := d.Say(in, kept(d.Rollups))
+		d.ClusterOperator, d.WriteClusterOperator = other.ClusterOperator, other.WriteClusterOperator
+	}
 }

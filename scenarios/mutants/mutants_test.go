@@ -12,10 +12,10 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
-	"github.com/kmsharness/kmsharness/scenarios/mutants/trial"
 )
 
 // TestList: what an entry names exists, and every family has some.
@@ -150,32 +150,93 @@ func catalogue(t *testing.T) []*scenario.Scenario {
 	return all
 }
 
-// TestStatementsOfInvariants: what invariants are said to judge exists, and a mutant that is known to break a statement is found to.
-func TestStatementsOfInvariants(t *testing.T) {
+// TestStatements: each statement has a wrong subject, or says why not. Each wrong subject exists, is expected to fail by what the statement says, and does so
+// in a scenario that cites the statement.
+func TestStatements(t *testing.T) {
 	statements, err := scenarios.Statements()
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]bool{}
 	for _, s := range statements {
-		known[s.ID] = true
-	}
-	by := trial.Breakers(mutants.All(), catalogue(t))
-	for id := range by {
-		if !known[id] {
-			t.Errorf("there is no statement %s", id)
+		for _, mistake := range mistakes(t, s) {
+			t.Errorf("%s: %s", s.ID, mistake)
 		}
 	}
-	if !slices.Contains(by["S0-07"], "queue-and-flush") || slices.Contains(by["S0-19"], "queue-and-flush") {
-		t.Errorf("a queue breaks S0-07 and not S0-19: %v, %v", by["S0-07"], by["S0-19"])
+}
+
+func TestWrongStatements(t *testing.T) {
+	catch := func(wrong, by string) coverage.Statement {
+		return coverage.Statement{ID: "S0-07", Text: "x", CaughtBy: []coverage.Catch{{Wrong: wrong, By: by}}}
 	}
-	for name, about := range mutants.StepsAbout() {
-		for _, id := range about {
-			if !slices.Contains(by[id], name) {
-				t.Errorf("%s: expected a mutant of this name, and a scenario that covers %s", name, id)
-			}
+	for want, s := range map[string]coverage.Statement{
+		"":                           catch("only-news", "CADENCE"),
+		"no wrong subject":           {ID: "S0-07", Text: "x"},
+		"outside, and judged":        {ID: "S0-07", Text: "x", Outside: "x", CaughtBy: catch("only-news", "CADENCE").CaughtBy},
+		"no text":                    {ID: "S0-07", Weak: "x"},
+		"no wrong subject only-new":  catch("only-new", "CADENCE"),
+		"by [CADENCE], not FORMAT":   catch("only-news", "FORMAT"),
+		"does not cite it":           catch("uid-dropped", "UID"),
+		"by [KMS2-HOSTILE-UID-MISSI": catch("uid-shortened", "KMS2-STATUS-VERSION"),
+		"no func TestRong(":          catch("one-socket-for-all", "operator/model.TestRong"),
+		"no two-sockets":             catch("two-sockets", "operator/model.TestWrong"),
+	} {
+		if got := strings.Join(mistakes(t, s), ", "); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
+}
+
+// mistakes returns what is wrong with a statement.
+func mistakes(t *testing.T, s coverage.Statement) (out []string) {
+	judged := len(s.CaughtBy) > 0 || s.Weak != ""
+	switch {
+	case s.Text == "":
+		out = append(out, "no text")
+	case !judged && s.Outside == "":
+		out = append(out, "no wrong subject, and no reason")
+	case judged && s.Outside != "":
+		out = append(out, "outside, and judged")
+	}
+	subjects := mutants.Subjects()
+	for _, c := range s.CaughtBy {
+		x, known := subjects[c.Wrong]
+		switch {
+		case c.Go():
+			out = append(out, named(t, c)...)
+		case !known:
+			out = append(out, "no wrong subject "+c.Wrong)
+		case !slices.Contains(x.Caught, c.By):
+			out = append(out, fmt.Sprintf("%s is caught by %v, not %s", c.Wrong, x.Caught, c.By))
+		case x.Scenario != "" && !slices.Contains(find(t, x.Scenario).Covers, s.ID):
+			out = append(out, fmt.Sprintf("%s is caught in %s, which does not cite it", c.Wrong, x.Scenario))
+		}
+	}
+	return out
+}
+
+// named returns what of a Go test does not exist: the test, or its wrong subject, which is a text in the tests of the directory or a file of their data.
+func named(t *testing.T, c coverage.Catch) (out []string) {
+	dir, test, _ := strings.Cut(c.By, ".Test")
+	dir = filepath.Join("../..", dir)
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	if f := "func Test" + test + "("; !strings.Contains(all.String(), f) {
+		out = append(out, "no "+f)
+	}
+	if _, err := os.Stat(filepath.Join(dir, c.Wrong)); err != nil && !strings.Contains(all.String(), `"`+c.Wrong+`"`) {
+		out = append(out, "no "+c.Wrong)
+	}
+	return out
 }
 
 // beyond are the invariants that no mutant can break, and why.

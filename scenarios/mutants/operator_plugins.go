@@ -2,6 +2,7 @@ package mutants
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"time"
@@ -47,6 +48,18 @@ func starters() []Mutant {
 			})),
 		},
 		{
+			Name: "credentials-looked-for-once", Scenario: "operator-credentials-missing", Caught: []string{"steps[17].expect"},
+			Mistake: "what is missing is looked for when the configuration changes: credentials that a cloud provides later are never noticed",
+			Virtual: simulating(lookingOnce),
+		},
+		{
+			Name: "failing-since-the-last-report", Scenario: "operator-stages-of-a-failure", Caught: []string{"steps[7].expect"},
+			Mistake: "the age of a failure counted from the last report: it is seconds old for ever, and nobody is told when it needs somebody",
+			Virtual: simulating(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+				decisions.EachEntry(o, func(e *core.Entry) { e.Failing = time.Time{} })
+			})),
+		},
+		{
 			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[6].holds"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
 			Virtual: operatingBy(func(o *operator.Options) {
@@ -56,6 +69,18 @@ func starters() []Mutant {
 			}),
 		},
 	}
+}
+
+// lookingOnce is an operator that goes on missing what was missing when it first saw a configuration.
+func lookingOnce() decisions.Operator {
+	seen := map[string][]string{}
+	return decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+		hash := fmt.Sprint(o.Wanted.KMS.WithoutContent())
+		if _, before := seen[hash]; !before {
+			seen[hash] = o.Wanted.Missing
+		}
+		o.Wanted.Missing = seen[hash]
+	})()
 }
 
 // simulating is operators that decide wrongly, and a cluster that serves pods by what they have made.

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"strings"
 	"time"
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
@@ -20,15 +21,20 @@ func providerReporters() []Mutant {
 		{
 			Name: "first-words-of-the-error", Scenario: "vault-token-expires", Caught: []string{"steps[1].expect"},
 			Mistake: "an error cut to what fits into a column: Vault's begins with the address of the request, and what failed stands at its end",
-			Virtual: misread(func(ev *reporter.Event) {
-				for i, r := range ev.Results {
-					if r.Failure != nil {
-						f := *r.Failure
-						f.Text = f.Text[:min(len(f.Text), columnBytes)]
-						ev.Results[i].Failure = &f
-					}
-				}
-			}),
+			Virtual: misread(failed(func(text string) string { return text[:min(len(text), columnBytes)] })),
+		},
+		{
+			Name: "original-error-left-out", Scenario: "azure-refusals", Caught: []string{"steps[3].expect"},
+			Mistake: "an error without those that it wraps: Azure's says that a request failed, and the one behind it why",
+			Virtual: misread(failed(func(text string) string {
+				text, _, _ = strings.Cut(text, " -- Original Error")
+				return text
+			})),
+		},
+		{
+			Name: "key-version-left-out", Scenario: "gcp-refusals", Caught: []string{"TRUTHFUL-PROBE", "steps[1].expect"},
+			Mistake: "the name of Google's key in the place of that of its version: a rotation is seen by nobody",
+			Virtual: misread(answered(func(a *reporter.Answer) { a.KeyID, _, _ = strings.Cut(a.KeyID, "/cryptoKeyVersions/") })),
 		},
 		{
 			Name: "key-id-cut-as-a-label", Scenario: "aws-rotation-does-not-show", Caught: []string{"TRUTHFUL-PROBE"},
@@ -40,6 +46,19 @@ func providerReporters() []Mutant {
 			Mistake: "a deadline that was chosen for plugins which answer from memory: an HSM that is busy is unreachable",
 			Virtual: probingFor(300 * time.Millisecond),
 		},
+	}
+}
+
+// failed changes the texts of errors.
+func failed(change func(text string) string) func(*reporter.Event) {
+	return func(ev *reporter.Event) {
+		for i, r := range ev.Results {
+			if r.Failure != nil {
+				f := *r.Failure
+				f.Text = change(f.Text)
+				ev.Results[i].Failure = &f
+			}
+		}
 	}
 }
 

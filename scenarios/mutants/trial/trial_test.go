@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants"
@@ -84,5 +85,29 @@ func table(t *testing.T, outcomes []trial.Outcome) {
 	}
 	if all, _ := trial.Table(&text, nil); all {
 		t.Error("nothing was tried, and that passes")
+	}
+}
+
+// TestStatements: a mutant that survived in one form breaks nothing.
+func TestStatements(t *testing.T) {
+	catch := func(names ...string) (all []coverage.Catch) {
+		for _, name := range names {
+			all = append(all, coverage.Catch{Wrong: name, By: "CADENCE"})
+		}
+		return all
+	}
+	statements := []coverage.Statement{
+		{ID: "S0-01", CaughtBy: catch("killed", "survivor", "not-tried")},
+		{ID: "S0-02", Text: "a promise", CaughtBy: catch("survivor")},
+		{ID: "S0-03", Text: "a promise", Outside: "a reason"},
+	}
+	outcome := func(name, survived string) trial.Outcome {
+		return trial.Outcome{Mutant: mutants.Mutant{Name: name}, Survived: survived}
+	}
+	var text bytes.Buffer
+	err := trial.Statements(&text, statements, []trial.Outcome{outcome("killed", ""), outcome("survivor", ""), outcome("survivor", "passed")})
+	want := "\nSTATEMENT  BROKEN BY\nS0-01      killed\nS0-02      NOT COVERED: a promise\nS0-03      NOT COVERED: a reason\n\n1 of 3 statements have a mutant that breaks them\n"
+	if err != nil || text.String() != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, text.String(), want)
 	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
-	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -179,23 +178,13 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	return outcomes, nil
 }
 
-// sources are the statements of the sources, and the scenarios that cover them.
-func sources() ([]coverage.Statement, []*scenario.Scenario, error) {
-	statements, err := scenarios.Statements()
-	if err != nil {
-		return nil, nil, err
-	}
-	catalogue, err := scenarios.Load()
-	return statements, catalogue, err
-}
-
 // printStatements says which mutants break which statement.
 func printStatements(w io.Writer, outcomes []trial.Outcome) error {
-	statements, catalogue, err := sources()
+	statements, err := scenarios.Statements()
 	if err != nil {
 		return err
 	}
-	return trial.Statements(w, statements, catalogue, outcomes)
+	return trial.Statements(w, statements, outcomes)
 }
 
 func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
