@@ -124,7 +124,7 @@ func heldBack(v *facts.Facts, node string) span.Set {
 }
 
 // trickled returns the spans in which a throttled or lossy link delivered any number of writes after their senders had
-// given them up. Bytes in a queue of the link cannot be taken back, whoever waits for the answer.
+// given them up. Bytes in a queue of the link cannot be taken back.
 func trickled(v *facts.Facts) span.Set {
 	return v.Network.Fine(func(l facts.Link) bool {
 		return l.OK() || l.State == history.LinkThrottled || l.State == history.LinkLossy

@@ -78,7 +78,7 @@ func New(seed uint64) *Network {
 	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, silent: map[string]bool{}, isolated: map[string]bool{}}
 }
 
-// Host is a machine. Addresses belong to whoever listens on them: a name in an address stands for itself, and need not be that of a machine. A
+// Host is a machine. Addresses belong to the machine that listens on them: a name in an address stands for itself, and need not be that of a machine. A
 // unix socket has a file, on the real machine's disk, and takes connections only while the file is there and may be written.
 func (n *Network) Host(name string) host.Host {
 	return host.Host{
@@ -277,7 +277,7 @@ func (n *Network) hold(held map[string]bool, host string, on bool) {
 	}
 }
 
-// Reset breaks the connections between two machines, whoever dialled.
+// Reset breaks the connections between two machines, in both directions of the dial.
 func (n *Network) Reset(a, b string) {
 	n.breakAll(func(p *pair) bool { return p.between(a, b) || p.between(b, a) }, func(*listener) bool { return false })
 }
