@@ -49,8 +49,8 @@ func (a *action) begin() {
 	a.run.concurrent(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }
 
-// carryOut runs beside the engine: it touches nothing of the run but the history.
-// A failed action fails the run: what the steps after it expect would be judged under wrong assumptions.
+// carryOut runs beside the engine: it touches nothing of the run but the history. A failed action fails the run: what
+// the steps after it expect would be judged under wrong assumptions.
 func (a *action) carryOut(ctx context.Context, event history.Action, resolved scenario.Action, err error) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, a.run.opts.Limits.Action)

@@ -10,8 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// inventoryPage is how many objects are read at once. It is halved when an answer is too large
-// (maxStored).
+// inventoryPage is how many objects are read at once. It is halved when an answer is too large (maxStored).
 const inventoryPage = 128
 
 // takeInventory reads every encrypted object from etcd, past every API server, and records by which keys they are

@@ -15,8 +15,9 @@ import (
 )
 
 // pods are the API servers' pods of an environment as an operator handles them. In OpenShift these are static pods: the
-// operator writes revisions, an installer puts them on the disk of each node, and the kubelet runs them. The harness plays the installer and, where none runs, the kubelet. Pods outlive the operator, which may be killed at any time. No method takes the
-// environment's lock while it has that of podStates.
+// operator writes revisions, an installer puts them on the disk of each node, and the kubelet runs them. The harness
+// plays the installer and, where none runs, the kubelet. Pods outlive the operator, which may be killed at any time. No
+// method takes the environment's lock while it has that of podStates.
 type pods struct {
 	podStates
 	operatorProgram

@@ -25,8 +25,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
-// recorder has everything that observes a scenario from outside: files and watches. What
-// it records is what the checker judges by.
+// recorder has everything that observes a scenario from outside: files and watches. What it records is what the checker
+// judges by.
 type recorder struct {
 	controlPlane *ControlPlane
 	nodes        *Nodes
@@ -296,8 +296,8 @@ func (r *recorder) watchStarvation() {
 // as long as a reporter would wait is as good as none.
 const canaryEvery = 500 * time.Millisecond
 
-// canary records when the API server of a node cannot write. Where etcd has several members, an
-// election stops all writes while every process runs.
+// canary records when the API server of a node cannot write. Where etcd has several members, an election stops all
+// writes while every process runs.
 func (r *recorder) canary(n *Node, c *Client) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.mu.Lock()

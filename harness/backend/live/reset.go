@@ -212,8 +212,7 @@ func (c *Client) removeAll(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that an API server is ready, its plugins included (/readyz checks the KMS
-// providers), and that it
+// prove shows that an API server is ready, its plugins included (/readyz checks the KMS providers), and that it
 // encrypts: it writes and deletes an object.
 func (n *Node) prove(ctx context.Context, o Encrypted) error {
 	if n.Server.Status().Phase != Running {

@@ -16,8 +16,8 @@ type Action struct {
 	span.Span
 	Done, Failed bool
 	why          string // of a failure
-	// other is set of an action that was aimed at another API server, or at what is its own: it
-	// says nothing of the plugins of this one.
+	// other is set of an action that was aimed at another API server, or at what is its own: it says nothing of the
+	// plugins of this one.
 	other bool
 }
 

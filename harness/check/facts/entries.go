@@ -89,8 +89,8 @@ func DecodeTyped(t contract.TypedReport) (Entry, string) {
 	return DecodeEntry(WireEntry{t.KeyID, kek, string(status), t.LastCheckedTime, t.Detail})
 }
 
-// ParseInstant reads RFC 3339 and returns how much of the time its text leaves open: a second
-// without a fraction, else the last digit, and a millisecond at most.
+// ParseInstant reads RFC 3339 and returns how much of the time its text leaves open: a second without a fraction, else
+// the last digit, and a millisecond at most.
 func ParseInstant(text string) (at time.Time, precision time.Duration, ok bool) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.IsZero() {

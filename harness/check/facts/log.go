@@ -39,8 +39,8 @@ func (l *Log) EachRecorded(kinds ...history.Kind) iter.Seq[*history.Event] {
 	return each(l.Recorded, kinds)
 }
 
-// It yields pointers into the slice, since an event is large (two dozen fields for payloads) and
-// is not copied for each invariant.
+// It yields pointers into the slice, since an event is large (two dozen fields for payloads) and is not copied for each
+// invariant.
 func each(events []history.Event, kinds []history.Kind) iter.Seq[*history.Event] {
 	return func(yield func(*history.Event) bool) {
 		for n := range events {

@@ -89,8 +89,8 @@ func (n *Network) delays(l Link) bool {
 	return slow || slices.Contains([]string{history.LinkThrottled, history.LinkLossy, history.LinkSlowHandshake}, l.State) // for how long is not known
 }
 
-// writeCrossings is how often a link is crossed by a write, at most: one round trip
-// each for the handshake, a request that reads, and the write.
+// writeCrossings is how often a link is crossed by a write, at most: one round trip each for the handshake, a request
+// that reads, and the write.
 const writeCrossings = 6
 
 // inTime reports whether a write over a slow link is done within its deadline.

@@ -17,8 +17,8 @@ type Refusal struct {
 
 func (r Refusal) Affects(role string) bool { return r.Role == "" || r.Role == role }
 
-// Answers reports whether a request of a role was refused by it. A request counts if it was
-// received or answered in the span: it may be received before the refusal begins, or be answered after its end.
+// Answers reports whether a request of a role was refused by it. A request counts if it was received or answered in the
+// span: it may be received before the refusal begins, or be answered after its end.
 func (r Refusal) Answers(q *Request, role string) bool {
 	return r.Affects(role) && r.Code == q.Code && (r.Contains(q.At) || r.Contains(q.Received))
 }

@@ -36,9 +36,8 @@ type Write struct {
 
 func WriteOf(r *Request) Write { return Write{span.New(r.Received, r.At), r.Seq, r.Entries} }
 
-// Writes returns the successful writes of node's reporter, from the audit log. Where there is none, it takes what changed on
-// the CR, where a write that changed
-// nothing is not seen.
+// Writes returns the successful writes of node's reporter, from the audit log. Where there is none, it takes what
+// changed on the CR, where a write that changed nothing is not seen.
 func (rs *Reporters) Writes(node string) []Write {
 	if known, done := rs.writes[node]; done {
 		return known

@@ -52,8 +52,7 @@ func (ts *Truths) Unexplained(s span.Span, judged span.Set, accepts func(Rollups
 
 // Near returns the truths that may explain what stands in s. Each truth may be written from one tolerance before it
 // began (clocks of two records differ) until A plus tolerance after it ended (the aggregator has that long to follow).
-// Both lists are
-// sorted by time, hence the binary searches.
+// Both lists are sorted by time, hence the binary searches.
 func (ts *Truths) Near(s span.Span) []Truth {
 	var out []Truth
 	tolerance, latency := ts.bounds.Tolerance, ts.bounds.Latency()

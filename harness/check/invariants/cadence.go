@@ -51,12 +51,12 @@ func judgeSlow(v *facts.Facts, f *Finding, node string) {
 	}
 }
 
-// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
-// write before was done. A write that failed was tried. So many writes in a row are judged: by two, one that takes a bit less than the bound of judgeSlow each
-// time, and by seven or nine, one that omits every third.
-// A single gap below CadenceMax proves nothing, since R and W are used up only if probes or writes are slow. Over
-// several ticks their real time is known from the journals, so that a bound of k (I + J) and what the rounds took is
-// tight.
+// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest,
+// and at the latest that long after the write before was done. A write that failed was tried. So many writes in a row
+// are judged: by two, one that takes a bit less than the bound of judgeSlow each time, and by seven or nine, one that
+// omits every third. A single gap below CadenceMax proves nothing, since R and W are used up only if probes or writes
+// are slow. Over several ticks their real time is known from the journals, so that a bound of k (I + J) and what the
+// rounds took is tight.
 func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 	if v.Run.Connectivity == history.ConnectStream {
 		return // the aggregator writes

@@ -140,8 +140,8 @@ const maxTexts = 3
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
 const maxCauses = 4
 
-// A request that was refused counts as well: it shows what the program would do with more rights. With
-// an administrator's credentials, as OpenShift's reporter has, reads are not judged.
+// A request that was refused counts as well: it shows what the program would do with more rights. With an
+// administrator's credentials, as OpenShift's reporter has, reads are not judged.
 func judgeLeastPrivilege(v *facts.Facts) (f Finding) {
 	for _, r := range v.Requests.All {
 		if r.Node == "" || v.Run.ReporterIdentity == history.IdentityAdmin && !r.Write {

@@ -162,8 +162,7 @@ func judgeHeard(v *facts.Facts, f *Finding, all []health, node string) {
 }
 
 // judgeConnects judges that between the start of a reporter and its first report the EncryptionHealth says Unknown, and
-// nothing else. A
-// reporter probes nothing before its node is Unknown.
+// nothing else. A reporter probes nothing before its node is Unknown.
 func judgeConnects(v *facts.Facts, f *Finding, all []health, node string) {
 	writes := v.Reporters.Writes(node)
 	for _, start := range v.Processes.States[facts.Reporter(node)] {

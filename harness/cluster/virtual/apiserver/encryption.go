@@ -46,8 +46,8 @@ func EtcdKey(registry string, k store.Key) string {
 func (s atRest) key(k store.Key) string { return EtcdKey(s.registry, k) }
 
 // mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long
-// as a plugin does, so it is called before the cluster is locked. The
-// ciphertext of "{}" is dropped: it shows whether the transformer can encrypt.
+// as a plugin does, so it is called before the cluster is locked. The ciphertext of "{}" is dropped: it shows whether
+// the transformer can encrypt.
 func (s atRest) mayWrite(q *Request) error {
 	t := s.of(q.Key().Resource)
 	if t == nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// pair is both ends of a connection.
-// A connection is two halves, one for each direction, because links are cut and slowed by direction.
+// pair is both ends of a connection. A connection is two halves, one for each direction, because links are cut and
+// slowed by direction.
 type pair struct{ client, server *conn }
 
 func (p *pair) between(from, to string) bool {

@@ -42,8 +42,7 @@ func (l latency) at(id Hash, t time.Time) time.Duration {
 // client-go's dialer after 30 s.
 const DialTimeout = 30 * time.Second
 
-// backlog of a listener: connections that wait to be accepted. Linux has at most 4096
-// (somaxconn).
+// backlog of a listener: connections that wait to be accepted. Linux has at most 4096 (somaxconn).
 const backlog = 128
 
 // Link is what the network does with all that one machine sends another.
