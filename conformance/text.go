@@ -34,7 +34,7 @@ func (r *Report) Print(w io.Writer) {
 	if lacking := r.With(NotSupported); len(lacking) > 0 {
 		fmt.Fprintln(w)
 		for _, g := range byReason(lacking) {
-			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, text.Count(len(g.ids), "check"))
+			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, few(g.ids))
 		}
 	}
 	fmt.Fprintln(w)
@@ -44,6 +44,14 @@ func (r *Report) Print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\n", p.Profile, p.Verdict(), p.Passed, p.Failed, p.NotSupported, p.Skipped, p.Blocked)
 	}
 	_ = t.Flush() // to w, whose errors a terminal does not have
+}
+
+// few names up to three checks, and counts more.
+func few(ids []string) string {
+	if len(ids) <= 3 {
+		return strings.Join(ids, ", ")
+	}
+	return text.Count(len(ids), "check")
 }
 
 // Line is a part of what a failed result says of itself.

@@ -13,7 +13,7 @@ import (
 // manyCalls is how often a check calls Status where one call would show too little.
 const manyCalls = 50
 
-// eachStatus calls Status so often and stops at the first error of the plugin or of judge.
+// eachStatus makes a number of calls of Status, and stops at the first error of the plugin or of judge.
 func eachStatus(ctx context.Context, p *Plugin, calls int, judge func(n int, resp *kmsapi.StatusResponse) error) error {
 	for n := range calls {
 		resp, err := p.Status(ctx)

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,7 +24,7 @@ func (c Catalogue) Lookup(name string) (Definition, error) {
 			return d, nil
 		}
 	}
-	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, suggest.DidYouMean(name, c.Names()))
+	return Definition{}, fmt.Errorf("there is no fault %.64q%s", name, cmp.Or(suggest.DidYouMean(name, c.Names()), ": kmsharness faults lists all"))
 }
 
 // Parse validates a fault. Every error is one line and says what was expected.

@@ -49,7 +49,7 @@ func TestParseErrorsAreOneClearLine(t *testing.T) {
 	for in, want := range map[string]string{
 		"hnag":                                      `did you mean "hang"?`,
 		"key-id-emtpy":                              `did you mean "key-id-empty"?`,
-		"quantum":                                   `there is no fault "quantum"`,
+		"quantum":                                   `there is no fault "quantum": kmsharness faults lists all`,
 		"delay:bye=1s":                              `did you mean "by"?`,
 		"delay:nonsense=1s":                         "it has: by, distribution",
 		"delay:by=5":                                "a duration such as 250ms",

@@ -13,7 +13,7 @@ import (
 )
 
 // notes tell of deaths that no action asked for, of an API server or of the system under test. A program may die and come
-// back so quickly that every invariant holds; whoever reads the verdict should know.
+// back so quickly that every invariant holds; a reader of the verdict should know.
 func notes(v *facts.Facts) []string {
 	var all []string
 	if v.Run.ReporterIdentity == history.IdentityAdmin {

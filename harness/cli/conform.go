@@ -55,7 +55,7 @@ func (f *conformFlags) register(cmd *cobra.Command, suite string) {
 	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
 	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression; such a run is partial and ends with 2 unless a check fails")
 	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
-	flags.IntVar(&f.repeat, "repeat", 1, "run the suite so often; a check that fails once has failed")
+	flags.IntVar(&f.repeat, "repeat", 1, "run the suite this many times; a check that fails once has failed")
 	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random")
 	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
 }

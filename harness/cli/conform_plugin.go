@@ -37,7 +37,7 @@ func newConformPluginCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plugin",
 		Short: "Certify a KMS v2 plugin on its socket, without a cluster",
-		Long: `Call a KMS v2 plugin as kube-apiserver does, and as nobody should, and report which rules it breaks, by which source, and what kube-apiserver
+		Long: `Call a KMS v2 plugin as kube-apiserver does, and with hostile calls, and report which rules it breaks, by which source, and what kube-apiserver
 would do. Checks that need more than the socket are not supported unless flags or --system give it: a command that starts the plugin, hooks that
 break, slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
 		Example: `  kmsharness conform plugin --endpoint unix:///run/kms.sock

@@ -17,14 +17,15 @@ import (
 // the lock when the process ends, however that happens.
 const outMarker = ".kmsharness-out"
 
-// prepareOut locks the output folder until unlock, and empties it of an earlier run; it never touches a folder with anything else in it.
+// prepareOut locks the output folder until unlock, and empties it of an earlier run; it never touches a folder with anything else in it. Output
+// folders of other commands inside it stay: _artifacts of run has those of conform.
 func prepareOut(cmd *cobra.Command, dir string) (unlock func(), err error) {
 	marker := filepath.Join(dir, outMarker)
-	entries, err := os.ReadDir(dir)
+	entries, err := contents(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("output folder: %w", err)
 	}
-	if _, err := os.Stat(marker); err != nil && len(entries) > 0 {
+	if !exists(marker) && len(entries) > 0 {
 		return nil, usage("--out %s: holds files that no earlier run made; name an empty or new folder", dir)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -57,18 +58,22 @@ func ownerOf(marker string) string {
 	return " (" + line + ")"
 }
 
-func empty(dir string) error {
+// contents has the paths in an output folder, without its marker and other output folders.
+func contents(dir string) (paths []string, err error) {
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
 	for _, e := range entries {
-		if e.Name() == outMarker {
-			continue
-		}
-		if err := os.RemoveAll(filepath.Join(dir, e.Name())); err != nil {
-			return err
+		path := filepath.Join(dir, e.Name())
+		if e.Name() != outMarker && !exists(filepath.Join(path, outMarker)) {
+			paths = append(paths, path)
 		}
 	}
-	return nil
+	return paths, err
+}
+
+func empty(dir string) error {
+	paths, err := contents(dir)
+	for _, path := range paths {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
 }

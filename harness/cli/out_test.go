@@ -41,3 +41,28 @@ func TestAFolderIsLockedDuringARun(t *testing.T) {
 		t.Error("the folder of the earlier run was not emptied")
 	}
 }
+
+// TestNestedOutputFolders: a run accepts a folder in which another command wrote to a folder of its own, and keeps that.
+func TestNestedOutputFolders(t *testing.T) {
+	outer := t.TempDir()
+	inner := filepath.Join(outer, "conformance-plugin")
+	unlock, err := prepareOut(&cobra.Command{Use: "conform"}, inner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	report := filepath.Join(inner, "report.yaml")
+	if err := os.WriteFile(report, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		unlock, err := prepareOut(&cobra.Command{Use: "run"}, outer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+	}
+	if !exists(report) {
+		t.Error("the report of the other command is gone")
+	}
+}

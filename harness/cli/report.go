@@ -19,7 +19,7 @@ func newReportCommand() *cobra.Command {
 		Long: `Read the histories below output folders (or of one scenario's folder), judge each again, and write index.html (one file, for
 people), summary.md (for a comment on a pull request), summary.json (for programs) and junit.xml. Runs of several folders, for
 example of the same catalogue on local and on kind, become columns of one page; junit.xml is then left as it is.
-Exit codes: 0 everything passed, 1 something failed, 2 it cannot be said.`,
+Exit codes: 0 everything passed, 1 something failed, 2 no verdict.`,
 		Example: `  kmsharness report _artifacts
   kmsharness report /tmp/local /tmp/kind --out /tmp/both`,
 		Args: cobra.MinimumNArgs(1),

@@ -104,8 +104,8 @@ func (s *Aggregated) args() []string {
 // frontProxy is the name by which aggregated API servers know a kube-apiserver that passes requests on.
 const frontProxy = "kmsharness-front-proxy"
 
-// aggregation is what kube-apiservers need to pass requests on: an authority of their own, because whoever has a certificate of it is
-// believed whatever user it names.
+// aggregation is what kube-apiservers need to pass requests on: an authority of their own, because a client with a
+// certificate of it is believed whatever user it names.
 type aggregation struct {
 	authority string // file
 	cert, key string // files

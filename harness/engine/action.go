@@ -9,8 +9,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// action is one thing done to the environment. It runs beside the engine and is over when its end has been read from
-// the history: so are, then, all its effects that the environment recorded before.
+// action is one thing done to the environment. It runs concurrently with the engine and is over when its end has been
+// read from the history: so have, then, all its effects that the environment recorded before it. Without that an
+// expectation right after an action could still see the state before it.
 type action struct {
 	run    *run
 	id     string
@@ -48,7 +49,8 @@ func (a *action) begin() {
 	a.run.concurrent(func(ctx context.Context) { a.carryOut(ctx, event, resolved, err) })
 }
 
-// carryOut runs beside the engine: it touches nothing of the run but the history.
+// carryOut runs beside the engine: it touches nothing of the run but the history. A failed action fails the run: what
+// the steps after it expect would be judged under wrong assumptions.
 func (a *action) carryOut(ctx context.Context, event history.Action, resolved scenario.Action, err error) {
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, a.run.opts.Limits.Action)

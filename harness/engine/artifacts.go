@@ -60,7 +60,7 @@ func (x Execution) collecting(env backend.Environment, dir string) *collecting {
 	return c
 }
 
-// atFailure takes a picture while what failed still stands: healing changes the objects.
+// atFailure takes a snapshot of the objects before healing changes them. Logs are not part of it: they only grow.
 func (c *collecting) atFailure(ctx context.Context) {
 	if c.env == nil || c.when == ArtifactsNever {
 		return
@@ -70,7 +70,8 @@ func (c *collecting) atFailure(ctx context.Context) {
 	c.note(c.env.Snapshot(ctx, filepath.Join(c.dir, "at-failure")))
 }
 
-// atEnd collects everything, if it is wanted, and gives the notes. Who interrupts a run does not want to wait for it.
+// atEnd collects everything, if it is wanted, and returns the notes. After an interrupt nothing is collected: the user
+// waits for the prompt.
 func (c *collecting) atEnd(ctx context.Context, passed bool) []string {
 	wanted := c.when == ArtifactsAlways || !passed && c.when != ArtifactsNever
 	if c.env == nil || !wanted || ctx.Err() != nil {

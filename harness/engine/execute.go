@@ -38,7 +38,8 @@ type Execution struct {
 	Invariants []check.Invariant
 	// Verdict, where it is set, receives what the checker found.
 	Verdict func(check.Verdict)
-	// NotAfter, where it is set, is the last instant at which a scenario is begun: one whose turn comes later is not.
+	// NotAfter, where it is set, is the last instant at which a scenario is begun (--time): a later one is not begun,
+	// which is no pass.
 	NotAfter time.Time
 	// Unsupported is what the scenario needs that the system under test does not have, beside what the backend lacks; Notes go into the result.
 	Unsupported, Notes []string
@@ -74,7 +75,8 @@ func Execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, x Exe
 	return x.save(r, err)
 }
 
-// within calls f in the time of the backend.
+// within calls f in the time of the backend: for sim in a bubble of testing/synctest, in which time.Now is virtual and
+// all goroutines of the run live. A goroutine of f must not outlive it.
 func (x Execution) within(ctx context.Context, b backend.Backend, f func(context.Context, Execution) error) (err error) {
 	w, ok := b.(backend.Within)
 	if !ok {
@@ -98,7 +100,8 @@ func Announce(b backend.Backend, all []*scenario.Scenario, x Execution) error {
 	return errors.Join(errs...)
 }
 
-// announce saves a result that holds if this process ends before it saves another: nothing else tells of a process that was killed.
+// announce saves a result that holds if this process ends before it saves another. Otherwise nothing would tell of a
+// scenario whose process was killed, and a run with a crash would look complete.
 func (x Execution) announce(r result.Result, status result.Status, reason string) error {
 	if x.History != nil {
 		return nil
@@ -176,7 +179,7 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	return errors.Join(err, x.release(ctx, env, r.Status != result.Passed))
 }
 
-// prepare has a limit: an environment that never comes up must not cost a gate more than a verdict.
+// prepare has a limit: an environment that never comes up must not cost a gate more time than a verdict does.
 func (x Execution) prepare(ctx context.Context, b backend.Backend, spec backend.Spec) (backend.Environment, error) {
 	late := fmt.Errorf("the environment was not ready after %v", x.Limits.Prepare)
 	ctx, cancel := context.WithCancelCause(ctx) // not a timeout: what an environment goes on with must not end when it is ready
@@ -218,6 +221,7 @@ func (x Execution) makeDir(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
+// release runs also after ctx has ended: an interrupted run must not leave processes or containers behind.
 func (x Execution) release(ctx context.Context, env backend.Environment, bad bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), x.Limits.Action)
 	defer cancel()

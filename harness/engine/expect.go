@@ -10,10 +10,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
-// ticksPerInterval is how often an expression that looks at ages is judged although nothing happened.
+// ticksPerInterval is how often in an interval an expression that uses time (an age) is evaluated although nothing
+// happened. So such an expectation is met at most a tenth of an interval late.
 const ticksPerInterval = 10
 
-// expectation judges one expression over a span of time.
+// expectation judges one expression over a span of time: "within" until it is true, "holds" while it must be, "never"
+// while it must not.
 type expectation struct {
 	run     *run
 	id      string
@@ -77,6 +79,8 @@ func (x *expectation) read(now time.Time) bool {
 	return false
 }
 
+// begin starts the clock of the bound. Only "within" gets the tolerance of the backend: it allows for late records, and
+// a state that must hold is not made easier by more time.
 func (x *expectation) begin(now time.Time) {
 	x.started, x.began = true, now
 	x.run.looking++
@@ -87,8 +91,8 @@ func (x *expectation) begin(now time.Time) {
 	x.run.progress("%s %s %s %v", x.id, oneLine(x.program.Text()), x.mode, x.bound)
 }
 
-// judge evaluates at an instant up to the deadline. What becomes known only after the deadline does not count: the
-// task is advanced to an event's instant before the event is folded.
+// judge evaluates at an instant up to the deadline. What becomes known only after the deadline does not count: the task
+// is advanced to an event's instant before the event is folded.
 func (x *expectation) judge(at time.Time, last bool) (over bool) {
 	x.version = x.run.version
 	x.assumed = x.assumed || x.given == nil || x.given.Eval(x.run.state, at)

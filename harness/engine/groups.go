@@ -7,6 +7,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// Steps of a group do not see each other's end, except that a failure stops those that have not begun.
 func (r *run) parallel(steps []scenario.Step, id, mark string, now time.Time) task {
 	group := &all{over: make([]bool, len(steps))}
 	for i := range steps {
@@ -29,7 +30,8 @@ func (s *single) advance(now time.Time) bool {
 	return s.sequence.advance(now)
 }
 
-// repetition is steps several times.
+// repetition runs steps several times, with "until" as long as its expression is false. Each round has its number in the
+// ids (#2), so that events of the history are unique.
 type repetition struct {
 	run      *run
 	repeat   scenario.Repeat

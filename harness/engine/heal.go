@@ -16,9 +16,13 @@ import (
 // healing chooses the actions that undo what the steps of a run did.
 type healing struct{ *run }
 
-// heal undoes what the steps did, in an order in which each part can work: nodes and pods are back before anything on them is
-// told anything; what is paused goes on and the network is whole; then plugins exist to be told to drop their faults; then the
-// rest starts, and plugins that crashed meanwhile.
+// heal undoes what the steps did, in an order in which each part can work. Nodes and pods are back before anything on
+// them is told anything. What is paused goes on and the network is whole. Then plugins exist to be told to drop their
+// faults. Then the rest starts, and plugins that crashed meanwhile.
+//
+// It reads the state of processes and links from the history and not from the steps: a step may have failed half-way, and a fault may have
+// ended a process that no step names. It also runs after a failure, so that the environment can be used again and its
+// logs show whether it recovers.
 func (r *run) heal(ctx context.Context) error {
 	h := healing{r}
 	stages := []func() []scenario.Action{
@@ -47,7 +51,8 @@ func (r *run) heal(ctx context.Context) error {
 	return nil
 }
 
-// idle is never over and does nothing: events are folded and nobody looks.
+// idle is a task that never ends and does nothing: it lets catchUp fold all events that wait, so that a stage sees what
+// the one before it did.
 type idle struct{}
 
 func (idle) advance(time.Time) bool { return false }
@@ -56,7 +61,8 @@ func (idle) due() time.Time         { return time.Time{} }
 func isNode(role string) bool    { return role == history.RoleNode }
 func isProcess(role string) bool { return role != history.RoleNode && role != history.RolePod }
 
-// atOnce starts nodes together: the members of an etcd that lost its quorum wait for each other.
+// atOnce starts nodes together. The members of an etcd that lost its quorum are ready only when a majority runs; started
+// one after another, the first would wait for the second until its time-out.
 func atOnce(starts []scenario.Action) []scenario.Action {
 	if len(starts) < 2 {
 		return starts
@@ -79,7 +85,8 @@ func standsStill(p view.Process) bool {
 	return p.State == history.ProcessPaused || p.State == history.ProcessSilenced
 }
 
-// undone takes back what actions did: links, clocks, requests, watches, credentials, and the state of the remote KMS.
+// undone returns the actions that take back what actions did: links, clocks, requests, watches, credentials, and the
+// state of the remote KMS. Each is idempotent, and equal ones are done once.
 func (r healing) undone() []scenario.Action {
 	var out []scenario.Action
 	add := func(a scenario.Action) {
@@ -113,8 +120,8 @@ func (r healing) released() []scenario.Action {
 	return out
 }
 
-// started starts, of these roles, what does not run although it should: what the history says has ended, and after a
-// cold start also what never began.
+// started returns a start for each process of some roles that does not run although it should: what the history says has
+// ended, and after a cold start also what never began.
 func (r healing) started(roles ...string) []scenario.Action {
 	var out []scenario.Action
 	for _, role := range roles {
@@ -172,7 +179,8 @@ func (r healing) wanted() []view.Process {
 	return out
 }
 
-// belongs says whether a process should exist: its node was not removed, its plugin not taken away, KMS not disabled.
+// belongs reports whether a process should exist: its node was not removed, its plugin not taken away, KMS not disabled.
+// To start a reporter of a removed node would be a fault of the harness.
 func (r healing) belongs(p view.Process) bool {
 	state := r.state.Of(p.APIServer)
 	switch p.Role {

@@ -8,16 +8,19 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// task is something that goes on while time passes and events arrive.
+// task is something that goes on while time passes and events arrive: a step, a list of steps, a control. Tasks are
+// state machines and no goroutines, because virtual time and real time then run the same code, and one goroutine decides
+// everything in the order of events.
 type task interface {
-	// advance goes on as far as it can at now and says whether it is over. It does not block.
+	// advance goes on as far as it can at now and reports whether it is over. It must not block.
 	advance(now time.Time) (over bool)
 	// due is when it must be advanced although nothing happened; zero for never.
 	due() time.Time
 }
 
-// drive runs a task to its end. Each event is folded at its own instant, and the task advanced just before and after:
-// what an expectation sees does not depend on how late the engine got to run.
+// drive runs a task to its end. Each event is folded at its own instant, and the task advanced just before and after it:
+// what an expectation sees does not depend on how late the engine got to run. An engine that is starved for a second
+// then judges the same as one that is not.
 func (r *run) drive(ctx context.Context, t task) error {
 	r.now = r.opts.Runtime.Now() // a task begins now, whatever is still in the queue
 	r.stirred = true
@@ -32,7 +35,8 @@ func (r *run) drive(ctx context.Context, t task) error {
 	}
 }
 
-// catchUp folds what has arrived. It says whether the task is over, and then leaves the rest for the next one.
+// catchUp folds what has arrived. It reports whether the task is over, and then leaves the rest for the next one. An
+// event from the future (a recorder's clock may be ahead) counts as of now.
 func (r *run) catchUp(t task) (over bool) {
 	for {
 		e, ok := r.queue.pop()
@@ -48,8 +52,9 @@ func (r *run) catchUp(t task) (over bool) {
 	}
 }
 
-// advance never lets time go back: recorders that tail a file are a little late. A task that has gone on as far as it could is left alone
-// until it is due, or something has changed: there are many more events than that.
+// advance never lets time go back: recorders that tail a file deliver events a little late, with an earlier instant. A
+// task that has gone on as far as it could is left alone until it is due, or something has changed. There are many more
+// events than that, and evaluating CEL for each of them would dominate a run.
 func (r *run) advance(t task, now time.Time) bool {
 	if now.After(r.now) {
 		r.now = now

@@ -27,7 +27,7 @@ type Options struct {
 	Seed int64
 	// Reproduce is the command that runs the scenario again, for the heading and for failures.
 	Reproduce string
-	// Began is when the environment began to come up; zero means now.
+	// Began is when the environment began to come up; zero means now. The times in the output count from it.
 	Began time.Time
 	// Progress receives one line at a time about what happens; nil is silence.
 	Progress func(string)
@@ -37,7 +37,8 @@ type Options struct {
 	Plugin history.Implementation
 	// Operator is the encryption operator under test; zero: it is this project's. Scenarios without an operator do not name it.
 	Operator history.Implementation
-	// KeepGoing lets steps go on after an expectation failed. What fails in the same way again is marked as a repetition.
+	// KeepGoing lets steps go on after an expectation failed, so that one run shows all findings. What fails in the same
+	// way again is marked as a repetition.
 	KeepGoing bool
 	// OnFailure is called once, before anything is healed, when an expectation or an action failed; nil: nobody is told.
 	OnFailure func(ctx context.Context)

@@ -30,7 +30,8 @@ const (
 	well = gone + " || " + healthy + " && " + fresh
 )
 
-// before is the control before the steps. An operator begins with clear text.
+// before returns the control before the steps. An operator begins with clear text, since enabling encryption is part of
+// what is tested. Without this control a scenario would blame its fault for a control plane that never was healthy.
 func (r *run) before() string {
 	if r.scenario.Topology.ByOperator() {
 		return gone
@@ -56,7 +57,8 @@ func (r *run) ofEach(text string) string {
 	return all
 }
 
-// phases is the whole run but its end. An error means that it was interrupted.
+// phases runs everything but the end. An error means that the run was interrupted; a failed expectation is no error. The
+// controls have ids "before.expect", "after.expect" and "after.holds", which results and documentation use.
 func (r *run) phases(ctx context.Context) error {
 	if r.scenario.Topology.Start != scenario.StartStopped {
 		r.phase(history.PhaseBefore)
@@ -98,8 +100,8 @@ func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) 
 	return x
 }
 
-// afterBound is the longest of the contract's promises about getting well, once an aggregator is in charge and what
-// healing started is up.
+// afterBound is the longest of the contract's promises about recovery, plus the time until an aggregator is in charge
+// and until what healing started is up.
 func (r *run) afterBound() time.Duration {
 	t := r.metadata.Timing
 	takeover := r.metadata.TakeoverAllowance

@@ -19,7 +19,8 @@ import (
 const source = "engine"
 
 // Run runs a scenario on an environment that was prepared for it. What happened is in the history, which always ends
-// with an End event. The error says that the scenario could not be run to its end, not that it failed.
+// with an End event: a history without one was cut. The error says that the scenario could not be run to its end, not
+// that it failed.
 func Run(ctx context.Context, env backend.Environment, s *scenario.Scenario, opts Options) error {
 	r, err := newRun(env, s, opts.withDefaults())
 	if err != nil {
@@ -67,8 +68,8 @@ type missed struct {
 	seen []string
 }
 
-// miss notes that an expectation failed. It gives the one that failed in the same way before, if there is one: every value that this one failed by, that
-// one had failed by. Without KeepGoing, or for a control, the run is over.
+// miss notes that an expectation failed. It returns the one that failed in the same way before, if any: each value that
+// this one failed by, that one had failed by too. Without KeepGoing, or for a control, the run is over.
 func (r *run) miss(id string, seen []string, control bool) (repeats string) {
 	for _, m := range r.missed {
 		if len(seen) > 0 && !slices.ContainsFunc(seen, func(s string) bool { return !slices.Contains(m.seen, s) }) {
@@ -135,7 +136,8 @@ func (r *run) progress(format string, args ...any) {
 	r.opts.Progress(fmt.Sprintf("[%5.1fs] %s", r.opts.Runtime.Now().Sub(r.opts.Began).Seconds(), line))
 }
 
-// end drains the recorders and closes the history, also after ctx ended.
+// end drains the recorders and closes the history, also after ctx ended: events that a file still has would otherwise be
+// missing, and the checker would report calls without requests.
 func (r *run) end(ctx context.Context, problem error) error {
 	r.phase(history.PhaseEnd)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.opts.Limits.Finish)
@@ -173,7 +175,8 @@ func (r *run) node(name string) string {
 	}
 }
 
-// queue takes events from the history's lock to the engine's goroutine, in order.
+// queue takes events from the history's lock to the engine's goroutine, in order. It is not bounded: a recorder that
+// waits for the engine would be late with every event after.
 type queue struct {
 	mu     sync.Mutex
 	events []history.Event

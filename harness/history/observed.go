@@ -409,7 +409,7 @@ const (
 	EncryptionConfigured = "told"
 	// EncryptionLoaded: the API server of Node names the configuration that it was told last as the one in force.
 	EncryptionLoaded = "loaded"
-	// EncryptionMigrated: whoever switches the encryption holds that every object was written anew; it is about no node.
+	// EncryptionMigrated: according to the program that switches the encryption every object was written anew; it is about no node.
 	EncryptionMigrated = "migrated"
 )
 

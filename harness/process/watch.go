@@ -11,7 +11,7 @@ import (
 func (p *Process) watch() {
 	waitUntilDead(p.PID())
 	p.mu.Lock()
-	// The dead leader still holds the id of the group: whoever is left in it is ours.
+	// The dead leader still holds the id of the group: every process left in it is ours.
 	_ = unix.Kill(-p.PID(), unix.SIGKILL)
 	_ = p.cmd.Wait() // its error repeats the exit state
 	p.exit = p.exitState()

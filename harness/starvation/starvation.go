@@ -100,7 +100,7 @@ func (w *Watch) readQueues(now time.Time, since time.Duration) {
 	w.queues = queues
 }
 
-// Named returns the processes of this machine that have one of the names, whoever started them: those in containers of an engine on this machine are
+// Named returns the processes of this machine that have one of the names, those in containers of an engine on this machine are
 // among them. There are none where the system does not show them.
 func Named(names ...string) (pids []int) {
 	entries, err := os.ReadDir("/proc")

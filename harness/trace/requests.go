@@ -12,7 +12,7 @@ const (
 	whyCached  = "no envelope operation: key or object was in the API server's memory"
 	whyNoKMS   = "no envelope operation: the write changed nothing, or no plugin encrypts what this API server writes"
 	whyRefused = "no envelope operation: the request failed"
-	whyUnknown = "it cannot be said: this API server's log is not in the history"
+	whyUnknown = "unknown: this API server's log is not in the history"
 )
 
 func (j *joiner) request(r *history.Request) {

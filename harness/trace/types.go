@@ -28,7 +28,7 @@ type Trace struct {
 
 // Operation is one call for a plugin: a new DEK source is sealed, or an old one opened.
 type Operation struct {
-	UID    string `json:"uid"` // empty: whoever told of it was given none
+	UID    string `json:"uid"` // empty: the record has none
 	Op     string `json:"op"`
 	Node   string `json:"node,omitempty"`
 	KeyID  string `json:"keyID,omitempty"` // of the plugin

@@ -70,7 +70,7 @@ func (d *decision) advance(doubtful bool) {
 	case stage == StageRemoving:
 		d.next(stage, []uint64{d.top.ID})
 	default:
-		d.rest()
+		d.maintain()
 	}
 }
 
@@ -98,8 +98,8 @@ func (d *decision) next(stage string, keys []uint64) {
 	d.plan.do(CreateConfig{revision.Config{Revision: d.cur.Revision + 1, Keys: keys}})
 }
 
-// rest is when the newest key is the only one. It may be that its KEK changes, that another key is wanted, or that something can go.
-func (d *decision) rest() {
+// maintain decides while the newest key is the only one: another key may be wanted, its KEK may have changed, or old objects may be pruned.
+func (d *decision) maintain() {
 	if d.want() {
 		return
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Plan is what is to be done now, in this order, and what is said about it. Whoever carries it out may stop anywhere: the next decision
-// goes on from what it finds.
+// Plan is what is to be done now, in this order, and what is said about it. It may be carried out in part: the next
+// decision goes on from what it finds.
 type Plan struct {
 	Actions    []Action
 	Conditions []Condition

@@ -112,7 +112,7 @@ func Prunable[T revisioned](all []T, keep int) []int {
 	return numbers[:max(0, len(numbers)-max(1, keep))]
 }
 
-// PrunableKeys are keys that may go, the oldest first. Whoever asks knows that no object is encrypted under a key that is not in the
+// PrunableKeys are keys that may go, the oldest first. The caller must know that no object is encrypted under a key that is not in the
 // configuration. The newest key stays, so that its ID is never given away again, and so do the keep newest of those not in use: a
 // backup may need them.
 func PrunableKeys(keys []Key, keep int, c Config) []uint64 {

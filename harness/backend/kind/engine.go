@@ -315,8 +315,8 @@ func deleteCluster(ctx context.Context, provider *cluster.Provider, name, kubeco
 	return nil
 }
 
-// removeStale deletes the clusters of harnesses that were killed. Such a cluster mounts folders that are gone: whoever starts
-// next removes the run directories of the dead first (process.NewRunDir).
+// removeStale deletes the clusters of harnesses that were killed. Such a cluster mounts folders that are gone: the next harness removes the run
+// directories of the dead first (process.NewRunDir).
 func removeStale(ctx context.Context, provider *cluster.Provider, kubeconfig string, progress func(string)) error {
 	names, err := provider.List()
 	if err != nil {

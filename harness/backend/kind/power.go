@@ -314,8 +314,8 @@ func (a *addresses) releaseAll(ctx context.Context, but ...netip.Addr) error {
 	return errors.Join(errs...)
 }
 
-// placeholders are containers of the node image that sleep. They bear the cluster's label, so whoever deletes the cluster deletes
-// them.
+// placeholders are containers of the node image that sleep. They bear the cluster's label, so they are deleted with the
+// cluster.
 type placeholders struct{ cluster, image string }
 
 var _ holder = placeholders{}

@@ -34,7 +34,9 @@ type ControlPlane struct {
 	MarkDirty func(Taint)
 }
 
-// APIServer is kube-apiserver or an aggregated API server: an instance on each node, with plugins and reporters of its own.
+// APIServer is kube-apiserver or an aggregated API server: an instance on each node, with plugins and reporters of its
+// own. OpenShift encrypts with three of them (kube-apiserver, openshift-apiserver, oauth-apiserver), each with an
+// operator CR of its own.
 type APIServer struct {
 	// Name is empty for kube-apiserver, and otherwise one of scenario.APIServers.
 	Name string
@@ -93,7 +95,7 @@ type Network interface {
 	LoadBalancer() Unit
 }
 
-// Storage is etcd, past every API server.
+// Storage is etcd, past every API server: only there the encryption at rest can be judged.
 type Storage interface {
 	// Etcd are the members that a selector's node names.
 	Etcd(node string) ([]Target, error)
@@ -123,10 +125,10 @@ type Recording interface {
 	Collect(ctx context.Context, dir string, progress func(string)) error
 }
 
-// Preflight is the node of a plugin that is on none.
+// Preflight is the node name, in the history, of a plugin that runs on no node: one that is only checked.
 const Preflight = "preflight"
 
-// Traits are what does not change of a plane.
+// Traits are the properties of a control plane that do not change.
 type Traits struct {
 	Backend string
 	Timing  contract.Timing

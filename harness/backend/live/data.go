@@ -42,7 +42,8 @@ func digest(value []byte) string {
 // dataWriters is how many objects are written or read at once.
 const dataWriters = 8
 
-// dataset is the objects that are encrypted: it writes, reads, migrates and counts them.
+// dataset has the objects that are encrypted: it writes, reads, migrates and counts them. Values are random, so that a
+// value that appears in a log can only come from there.
 type dataset struct {
 	e *apiServer
 
@@ -105,8 +106,8 @@ func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
 	return ds.writeOne(ctx, n, name, value)
 }
 
-// draw is a new secret that nobody knows. It is not drawn by the goroutine that writes it, and every dataset has a source of its own: what runs in
-// one instant runs in any order.
+// draw returns a new secret with a random value. The order of draws is that of the calls, and not that of the goroutines
+// that write: in virtual time those of one instant run in any order.
 func (ds *dataset) draw(size int) (name string, value []byte) {
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
@@ -130,8 +131,8 @@ func (ds *dataset) of(name string) Encrypted {
 	return kinds[crc32.ChecksumIEEE([]byte(name))%uint32(len(kinds))]
 }
 
-// writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an error:
-// whether it should have been is the checker's and the scenario's business.
+// writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an
+// error: whether the API server should have accepted it is for the checker and the scenario to decide.
 func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
 	ds.mu.Lock()
 	_, there := ds.written[name]
@@ -166,7 +167,8 @@ func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unst
 	return err
 }
 
-// wantNow is the provider that encrypts what is written now; empty while not every API server has been told, or has loaded, so.
+// wantNow returns the provider that encrypts what is written now; empty while some API server was not given, or has not
+// loaded, the newest configuration. Writes of that time are not judged by their provider.
 func (ds *dataset) wantNow() string {
 	ds.e.mu.Lock()
 	defer ds.e.mu.Unlock()
@@ -179,7 +181,8 @@ func (ds *dataset) wantNow() string {
 	return ds.e.configured.Providers.Writer().Name()
 }
 
-// inspect looks at a secret in etcd, past every API server.
+// inspect reads a secret from etcd, past every API server: only there can be seen whether, and by which key, it is
+// encrypted.
 func (ds *dataset) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
 	stored, err := ds.stored(ctx, ds.of(name).Registry+dataNamespace+"/"+name)
@@ -236,7 +239,8 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 // readAgain is the pause before a read that was not answered is tried again.
 const readAgain = 250 * time.Millisecond
 
-// untilAnswered tries a request again until the API server answers or ctx ends: its pod may be replaced while objects are read, and comes back.
+// untilAnswered repeats a request until the API server answers, also with an error, or ctx ends. Its pod may be replaced
+// while objects are read, and comes back; a refused connection is no loss of data.
 func untilAnswered(ctx context.Context, request func(context.Context) error) (err error) {
 	ended := wait.PollUntilContextCancel(ctx, readAgain, true, func(ctx context.Context) (bool, error) {
 		err = request(ctx)

@@ -16,11 +16,13 @@ import (
 // errSuperseded ends a switch when another begins.
 var errSuperseded = errors.New("another switch of the encryption has begun")
 
-// encryptionSwitch changes the encryption of an API server.
+// encryptionSwitch changes the encryption of an API server in place of an operator, in the order of the contract
+// ("Switching the encryption").
 type encryptionSwitch struct{ e *apiServer }
 
-// changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in the middle
-// of another takes over: what the other has given out stays readable until everything is written anew.
+// changeEncryption switches the cluster's encryption type, keys and plugins, as an operator would. One that begins in
+// the middle of another takes over: each provider that the other one has configured stays readable until everything is
+// written anew.
 func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.Encryption) error {
 	ctx, end := sw.supersede(ctx)
 	defer end()
@@ -41,7 +43,7 @@ func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.En
 	return err
 }
 
-// supersede ends the switch that is under way, and gives the context of the new one.
+// supersede ends the switch that is under way, and returns the context of the new one.
 func (sw *encryptionSwitch) supersede(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	sw.e.mu.Lock()
@@ -54,7 +56,8 @@ func (sw *encryptionSwitch) supersede(ctx context.Context) (context.Context, fun
 	return ctx, func() { cancel(nil) }
 }
 
-// wanted is the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have the number 1.
+// wanted returns the list that an action asks for. Without keyIDs, plugins are those from before, and other keys have
+// the number 1.
 func (sw *encryptionSwitch) wanted(a *scenario.Encryption) (encryption.List, error) {
 	kind, keyIDs := encryption.Type(a.Type), a.KeyIDs
 	switch {
@@ -68,8 +71,10 @@ func (sw *encryptionSwitch) wanted(a *scenario.Encryption) (encryption.List, err
 	return to, to.Check()
 }
 
-// switchTo goes through the stages of a switch. Without plugins at its end the reporters end first, so that nobody reports plugins
-// of which nobody expects any more; otherwise they are told of their new sockets before the old plugins end.
+// switchTo goes through the stages of a switch. Without plugins at its end the reporters end first: they would report
+// plugins that nothing expects. Otherwise they are restarted with their new sockets before the old plugins end, so that
+// no report shows a plugin that ended as planned as an error. PluginsEndFirst and ReportersEndLast are test hooks that
+// break this order.
 func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) error {
 	plugins := to.KeyIDs(encryption.KMS)
 	if err := sw.beforeSwitch(ctx, to, plugins); err != nil {
@@ -122,7 +127,7 @@ func (sw *encryptionSwitch) beforeSwitch(ctx context.Context, to encryption.List
 	return sw.eachNode(func(n *Node) error { return sw.startPlugins(ctx, n, all) })
 }
 
-// clear leaves a plane whose objects every other configuration can read, if they were ever written anew.
+// clear leaves a control plane whose objects every other configuration can read: clear text is readable by all of them.
 func (sw *encryptionSwitch) clear(ctx context.Context) error {
 	if sw.e.pods != nil {
 		return sw.clearText(ctx)
@@ -161,7 +166,7 @@ func (sw *encryptionSwitch) currentKeyIDs() []string {
 	return slices.Clone(sw.e.keyIDs)
 }
 
-// current is what the API servers were told last.
+// current returns the configuration that the API servers were given last, loaded or not.
 func (sw *encryptionSwitch) current() Encryption {
 	sw.e.mu.Lock()
 	defer sw.e.mu.Unlock()

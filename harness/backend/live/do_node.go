@@ -41,7 +41,7 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 
 // removeNode takes a node out in the order of a graceful shutdown: its reporter first, so that it does not see the end
 // of its plugin, then the Node object, the plugins and the API server. A reporter that lingers keeps its plugins and its
-// API server until the end, or until a node of the same name is added.
+// API server, and writes the report of a node that is gone, until the end or until a node of the same name is added.
 func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool) error {
 	n := nc.e.Nodes.Get(name)
 	if n == nil || len(nc.e.nodeNames()) < 2 {

@@ -55,8 +55,7 @@ func eachAPIServer(apiServers []*apiServer, do func(*apiServer) error) error {
 	return errors.Join(errs...)
 }
 
-// settle lets a moment pass in virtual time: what is recorded until now comes before what follows. How long it is depends on what is done, so that
-// actions that begin or end in one instant come one after the other, and not in any order.
+// settle makes actions that begin or end in one instant of virtual time come one after the other, and not in any order.
 func (r *run) settle(what string) {
 	if r.traits.Memory == nil {
 		return
@@ -202,7 +201,8 @@ const (
 	// StartTimeout bounds the start of one process until it answers. An API server with a dead plugin takes 10 s; one that reads
 	// ten thousand secrets while others migrate them was seen to take a minute on two very busy cores.
 	StartTimeout = 3 * time.Minute
-	// ReadyGrace is how long a live API server is given to become ready before the scenario goes on without.
+	// ReadyGrace is how long a live API server is given to become ready before the scenario goes on without it. An API
+	// server whose plugin is dead never becomes ready, and some scenarios want that.
 	ReadyGrace = 2 * time.Second
 	// RequestTimeout bounds one API request of the harness.
 	RequestTimeout = 5 * time.Second
@@ -228,11 +228,12 @@ const (
 )
 
 // Takeover is what an aggregator may need until it is in charge: the lease of its predecessor (2 s), a dial into a dead
-// API server (1 s in the load balancer) and the first lists.
+// API server (1 s in the load balancer) and the first lists. It goes into the run metadata, so that a saved history is
+// judged by it.
 const Takeover = 5 * time.Second
 
 // Timing is that of every scenario in real time: the least that leaves room for scheduling noise, and keeps R and W well
-// apart from I.
+// apart from I. With I = 1 s the detection bound is 4 s, and a silent reporter shows after 5 s.
 func Timing() contract.Timing {
 	return contract.Timing{
 		Interval:          time.Second,

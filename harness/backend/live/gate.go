@@ -11,8 +11,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// gate holds events back until the history has its heading: recorders run before the engine can ask for Heading, but
-// a history begins with its run event. In virtual time it orders what is recorded in one instant, which many goroutines do in any order.
+// gate holds events back until the history has its run metadata: recorders run before the engine can ask the environment
+// for it, but a history begins with its run event. In virtual time it also orders what is recorded in one instant, which
+// many goroutines do in any order: two runs with one seed have the same history, byte by byte.
 type gate struct {
 	log     *history.Log
 	ordered bool
@@ -52,7 +53,7 @@ func (g *gate) Record(at time.Time, source string, payload any) {
 	g.letOut()
 }
 
-// letOut lets out what is held back, in virtual time at the end of the instant.
+// letOut releases what is held back: at once in real time, and in virtual time at the end of the instant.
 func (g *gate) letOut() {
 	switch {
 	case !g.ordered:

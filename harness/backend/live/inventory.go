@@ -10,11 +10,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// inventoryPage is how many objects are read at once. One that is too large for an answer is halved.
+// inventoryPage is how many objects are read at once. It is halved when an answer is too large (maxStored).
 const inventoryPage = 128
 
-// takeInventory looks at every encrypted object in etcd, past every API server, and records by which keys they are encrypted. One that cannot be
-// taken is recorded as well: nobody knows then what is left.
+// takeInventory reads every encrypted object from etcd, past every API server, and records by which keys they are
+// encrypted. The key is in the prefix of each value, and the key_id in the protobuf after it, so no key is needed to
+// read them.
 func (ds *dataset) takeInventory(ctx context.Context) error {
 	all, err := ds.under(ctx)
 	if err != nil {

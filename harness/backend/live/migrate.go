@@ -45,9 +45,9 @@ type place struct {
 	version         string
 }
 
-// migrate writes every secret anew, as a storage migration does: each with a change that changes nothing, which an API server
-// writes all the same if what is stored was not encrypted as it would be now. All API servers encrypt alike by now, so whatever
-// is created from here on needs no migration.
+// migrate writes every secret anew, as a storage migration does: by a patch that changes nothing. An API server answers
+// it without a write to etcd if the stored bytes are as it would write them now, and writes them if they are stale
+// (another key). All API servers encrypt alike by now, so what is created from here on needs no migration.
 func (ds *dataset) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
@@ -122,7 +122,8 @@ func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionReso
 	}
 }
 
-// touch is a write without a change, of the version that was seen and no other.
+// touch is a write without a change. With the UID and the resourceVersion that were seen it cannot bring back an object
+// that was deleted, or overwrite one that changed: those answer 409.
 func (c *Client) touch(ctx context.Context, r schema.GroupVersionResource, p place) error {
 	body, err := json.Marshal(object{"metadata": object{"uid": p.uid, "resourceVersion": p.version}})
 	if err != nil {
@@ -132,7 +133,7 @@ func (c *Client) touch(ctx context.Context, r schema.GroupVersionResource, p pla
 	return err
 }
 
-// see is the version of now.
+// see reads the UID and the resourceVersion that an object has now.
 func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *place) error {
 	o, err := c.meta.Resource(r).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	if err == nil {
@@ -164,7 +165,7 @@ func (ds *dataset) through(ctx context.Context, try int, ask func(context.Contex
 	return ask(ctx, nodes[try%len(nodes)].Admin)
 }
 
-// pause waits, or says why it need not.
+// pause waits, or returns why ctx ended before.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

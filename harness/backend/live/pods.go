@@ -14,8 +14,10 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// pods are the API servers' pods of an environment as an operator handles them. They outlive the operator, which may be killed at any time. They never
-// take the environment's lock while they hold their own.
+// pods are the API servers' pods of an environment as an operator handles them. In OpenShift these are static pods: the
+// operator writes revisions, an installer puts them on the disk of each node, and the kubelet runs them. The harness
+// plays the installer and, where none runs, the kubelet. Pods outlive the operator, which may be killed at any time. No
+// method takes the environment's lock while it has that of podStates.
 type pods struct {
 	podStates
 	operatorProgram
@@ -39,7 +41,7 @@ type podStates struct {
 	lags map[string]time.Duration // of what is rolled out, by node
 }
 
-// pod is one of them. The zero value is an API server with clear text and nothing beside it.
+// pod is the state of one pod. The zero value is an API server with clear text and no plugins.
 type pod struct {
 	plugins    map[uint64]config.Plugin // it is configured with
 	waiting    map[uint64]string        // that cannot start: why; one with other settings may run meanwhile
@@ -57,7 +59,8 @@ type pod struct {
 	pid        int        // of the process that was seen to have the newest file in force; 0: none was
 }
 
-// rolledOut is an encryption configuration that an API server was given.
+// rolledOut is an encryption configuration that an API server was given. It need not be in force: the API server loads
+// it later, or never.
 type rolledOut struct {
 	revision  int // as the operator counts
 	providers []string
@@ -100,7 +103,8 @@ func (p *podStates) sockets(node string) []string {
 	return out
 }
 
-// writer is the provider that every API server encrypts with; empty while they do not all have the same configuration.
+// writer returns the provider that every API server encrypts with; empty while they do not all have the same
+// configuration in force. Only then is it known by which key a write must be stored.
 func (p *podStates) writer() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +132,7 @@ func (p *podStates) newest() rolledOut {
 	return newest
 }
 
-// lifecycle is what the history's heading says of who switches the encryption.
+// lifecycle says in the run metadata whether an operator switches the encryption.
 func (op *operatedParts) lifecycle() string {
 	if op.e.pods != nil {
 		return history.LifecycleOperator

@@ -15,7 +15,8 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// beginning is what a new pod begins with: the newest revisions, whether the operator runs or not. A static pod is made of objects of the API.
+// beginning is what a new pod begins with: the newest revisions, whether the operator runs or not. They are objects of
+// the API, and a node that joins reads them there.
 type beginning struct {
 	revision int // as the operator counts
 	lifecycle.Configuration

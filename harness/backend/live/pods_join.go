@@ -7,8 +7,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 )
 
-// join brings a node up beside an operator, with its reporter. It counts from the beginning, before what its pod begins with is read: whoever
-// waits for all waits for it, and nothing is taken away that it may need.
+// join brings a node up in a cluster with an operator, with its reporter. The node counts from the beginning, before the
+// content of its pod is read: otherwise the operator could agree on a key without it, and remove the one that its pod
+// begins with.
 func (op *operatedParts) join(ctx context.Context, name string) error {
 	op.setComing(name, true)
 	defer op.setComing(name, false)

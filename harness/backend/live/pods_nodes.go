@@ -15,7 +15,7 @@ import (
 func (p *pods) Nodes(ctx context.Context) (map[string]operand.Node, error) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	out := p.e.operated.comes() // before the others: whoever comes is in one of the two
+	out := p.e.operated.comes() // before the others: a node that joins meanwhile is in one of the two
 	for _, n := range p.e.nodes() {
 		all.Go(func() {
 			seen := p.look(ctx, n)

@@ -13,8 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Roller is a control plane that replaces an API server's pod for every revision of what is in it. On others plugins, reporters and configurations
-// change in a pod that stays.
+// Roller is a control plane that replaces an API server's pod for every revision of its content, as a kubelet does with
+// a static pod whose manifest changed (kind). On other control planes plugins, reporters and configurations change in a
+// pod that stays.
 type Roller interface {
 	// Roll replaces the pod of a node, and returns when its API server and its plugins run, or when the kubelet says that one of them cannot. The
 	// reporter, if there is one, waits to be started.
@@ -83,7 +84,8 @@ func (p *pods) replace(ctx context.Context, n *Node, r operand.Revision) error {
 	return nil
 }
 
-// roll replaces the pod of a node. It is not given up when the environment ends: a pod that is half made cannot be used again.
+// roll replaces the pod of a node. It is not given up when the environment ends: a pod that is half made could not be
+// used by the next scenario.
 func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
 	ctx = context.WithoutCancel(ctx)
 	next := PodRevision{Number: r.Number, Images: map[string]string{}, Change: func(context.Context) error { return p.changeFiles(n, r) }, Ready: p.e.changes.recordReady}

@@ -25,7 +25,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/starvation"
 )
 
-// recorder is everything that watches a scenario from outside: files and watches.
+// recorder has everything that observes a scenario from outside: files and watches. What it records is what the checker
+// judges by.
 type recorder struct {
 	controlPlane *ControlPlane
 	nodes        *Nodes
@@ -82,7 +83,7 @@ func startRecorder(e *apiServer, gate *gate) (*recorder, error) {
 	return r, nil
 }
 
-// flush lets events out that were held back until the history had its heading, also when nothing new happens.
+// flush releases the events that were held back until the history had its run metadata, also if nothing new happens.
 func (r *recorder) flush() {
 	ticker := time.NewTicker(tailEvery)
 	defer ticker.Stop()
@@ -157,7 +158,7 @@ func (r *recorder) followPlugin(g *Plugin, from tail.From) error {
 	return r.files.Add(g.Journal, from, r.searched(r.prefix+"journal/"+g.Node+"/"+g.KeyID, r.journal.Call))
 }
 
-// searched is what reads a log, after the line was searched for what must not be in it.
+// searched reads a log after each line was searched for bytes of objects and keys (NOTHING-SECRET).
 func (r *recorder) searched(log string, read tail.Line) tail.Line {
 	return func(line []byte) error {
 		r.secrecy.Line(log, line)
@@ -196,7 +197,8 @@ func (r *recorder) watchContainers(n *Node) {
 	r.wg.Go(func() { n.Containers(ctx, r.sink) })
 }
 
-// forget ends the watch through a node that goes away. Its files are read on: they hold its last words.
+// forget ends the watch through a node that goes away. Its files are followed to the end: their last lines tell why it
+// went.
 func (r *recorder) forget(name string) {
 	r.watcher.Remove(name)
 	r.mu.Lock()
@@ -209,7 +211,7 @@ func (r *recorder) forget(name string) {
 	}
 }
 
-// close ends everything and says what could not be used of the files. It is safe to call twice.
+// close ends everything and returns what could not be read of the files. It is safe to call twice.
 func (r *recorder) close() error {
 	r.mu.Lock()
 	closed := r.closed
@@ -258,7 +260,9 @@ func (r *recorder) of(f *apiServer) (*recorder, error) {
 	return p, nil
 }
 
-// watchStarvation records when the harness, etcd and the API servers could have run and got no processor, until the recorder ends.
+// watchStarvation records when the harness, etcd and the API servers were runnable and got no processor
+// (harness/starvation), until the recorder ends. It is the evidence for the status inconclusive: without it a busy
+// machine looks like a slow reporter.
 func (r *recorder) watchStarvation() {
 	w := starvation.Watch{}
 	of := map[int]history.Process{0: {Role: history.RoleHarness}}
@@ -292,7 +296,8 @@ func (r *recorder) watchStarvation() {
 // as long as a reporter would wait is as good as none.
 const canaryEvery = 500 * time.Millisecond
 
-// canary records when the API server of a node cannot write.
+// canary records when the API server of a node cannot write. Where etcd has several members, an election stops all
+// writes while every process runs.
 func (r *recorder) canary(n *Node, c *Client) {
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.mu.Lock()
@@ -315,9 +320,9 @@ func (r *recorder) canary(n *Node, c *Client) {
 // recorderUser is the identity of the harness's own marker requests and watches.
 const recorderUser = "kmsharness-recorder"
 
-// AuditPolicy keeps what the checker needs and nothing else: every request of the system under test, every write to the
-// objects that it shares with others, with bodies, and the markers. A request of any other kind is not logged, so the
-// log of an idle control plane does not grow.
+// AuditPolicy logs what the checker needs and nothing else: every request of the system under test, every write to the
+// objects that it shares with others, with bodies, and the markers. A request of any other kind is not logged, so that
+// the log of an idle control plane does not grow, and reading it costs nothing.
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
 		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", dataNamespace,
@@ -356,11 +361,11 @@ rules:
 // markerPath is asked for by marker requests; its answer costs nothing.
 const markerPath = "/version"
 
-// observed says whether writes to a resource ("plural.group") are recorded whoever makes them.
+// observed reports whether writes to a resource ("plural.group") are recorded whichever client makes them.
 func observed(resource string) bool {
 	return strings.HasSuffix(resource, ".operator.openshift.io") || resource == "clusteroperators.config.openshift.io" ||
 		resource == contract.HealthResource+"."+contract.HealthGroup
 }
 
-// traced says whether a request is recorded because it may have been an envelope operation.
+// traced reports whether a request is recorded because it may have been an envelope operation.
 func traced(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == dataNamespace }

@@ -12,12 +12,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// reloadMetric names the configuration that an API server has loaded, by the SHA-256 of its file.
+// reloadMetric names the configuration that an API server has loaded, by the SHA-256 of its file. It is a
+// metric of kube-apiserver's controller of the EncryptionConfiguration, and tells from outside which file is in force.
 const reloadMetric = "apiserver_encryption_config_controller_last_config_info{"
 
-// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that rejects it
-// (a new provider whose plugin is dead) keeps the old one silently, and runs into the bound. One that is down is not waited for:
-// it reads the newest file when it starts, and is asked again by whoever waits next.
+// awaitReload returns when the API servers of the nodes have loaded the configuration that was written last. One that
+// rejects it (a new provider whose plugin is dead) keeps the old one, says so in its log only, and runs into the bound.
+// One that is down is not waited for: it reads the newest file when it starts.
 func (sw *encryptionSwitch) awaitReload(ctx context.Context, nodes []*Node) error {
 	if sw.e.opts.AwaitOne {
 		nodes = nodes[:min(1, len(nodes))]
@@ -39,8 +40,8 @@ func (sw *encryptionSwitch) awaitNode(ctx context.Context, n *Node) error {
 	return n.awaitConfig(ctx, wanted, func(hash string) { sw.loaded(n, hash) }) // it may have been told something else meanwhile
 }
 
-// awaitConfig returns when the API server of a node has loaded the wanted configuration, by its hash, and is told so: when none is
-// wanted any more.
+// awaitConfig returns when the API server of a node has loaded the wanted configuration, by its hash. wanted is read in
+// each round, since the file may be replaced meanwhile; an empty hash ends the wait.
 func (n *Node) awaitConfig(ctx context.Context, wanted func() (hash string), has func(hash string)) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
@@ -66,13 +67,13 @@ func (n *Node) AwaitConfig(ctx context.Context, hash string) error {
 	return n.awaitConfig(ctx, func() string { return hash }, func(string) { hash = "" })
 }
 
-// reload is what an API server was told and has not named yet.
+// reload is a configuration that an API server was given and has not named in its metric yet.
 type reload struct {
 	hash      string
 	providers []string
 }
 
-// pending is empty if an API server has loaded what it was told.
+// pending returns an empty reload if an API server has loaded what it was given.
 func (sw *encryptionSwitch) pending(n *Node) reload {
 	sw.e.mu.Lock()
 	defer sw.e.mu.Unlock()

@@ -22,8 +22,9 @@ import (
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
-// manifestsOf are what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of reporters and
-// aggregator.
+// manifestsOf returns what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of
+// reporters and aggregator. OpenShift's CRDs have the field of typed reports in some feature sets only, hence the
+// variant.
 func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.Unstructured, error) {
 	list, err := crds.WithKMS(crds.Variant(variant))
 	if err != nil {
@@ -48,8 +49,8 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 	return append(objects, more...), nil
 }
 
-// Missing are the manifests for an operator that a plane does not have yet; installed are the operators, as OperatorFlag names
-// them, that it was prepared for. None are missing for one of those.
+// Missing returns the manifests for an operator that a control plane does not have yet; installed are the operators, as
+// OperatorFlag names them, that it was prepared for. None are missing for one of those.
 func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
 	if installed[OperatorFlag(operator)] {
 		return nil, nil
@@ -61,16 +62,18 @@ func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]
 	return objects, err
 }
 
-// CheckOperator says whether there is such an operator.
+// CheckOperator returns an error if there is no operator of this name.
 func CheckOperator(name string) error {
 	_, err := operatorNamed(name)
 	return err
 }
 
 // Reset makes everything new that a system under test reads or writes, and shows that every API server is ready and
-// encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
-// plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
-// and fails the proof.
+// encrypts. It makes one control plane usable for many scenarios: booting one takes longer than most scenarios. The
+// backend has ended the faults before, and installed the manifests.
+//
+// An API server that was restarted with its plugins up is as good as a new one. One that still waits for a plugin is not
+// ready, and fails the proof: gRPC's back-off grows with the outage, to 120 s.
 func Reset(ctx context.Context, p *ControlPlane, operator string) error {
 	op, err := operatorNamed(operator)
 	if err != nil {
@@ -85,8 +88,10 @@ func Reset(ctx context.Context, p *ControlPlane, operator string) error {
 	return group.Wait()
 }
 
-// proveAdmission returns when an API server keeps reporters to their own entries: it enforces an admission policy a moment after it was created. A write
-// by a reporter of no node is refused by the policy, and before that by nobody. Reporters that stream may write nothing at all.
+// proveAdmission returns when an API server keeps reporters to their own entries. It enforces an admission policy only
+// some time after the policy was created, when its informers have it. Until then a scenario about security would pass
+// writes that it expects to be denied. The proof is a dry run by a reporter of no node, which only the policy refuses.
+// Reporters that stream may write nothing at all.
 func proveAdmission(ctx context.Context, p *ControlPlane, n *Node, op operator) error {
 	if p.Traits.Streaming {
 		return nil
@@ -173,7 +178,8 @@ func (c *Client) resetOperator(ctx context.Context, op operator, streaming bool)
 	return group.Wait()
 }
 
-// Purge deletes what a scenario wrote, while the keys are there that it was written with: the next one may have others.
+// Purge deletes what a scenario wrote, while the API servers still have the keys that it was written with. An object
+// that cannot be decrypted cannot be deleted through the API, and breaks every list of its resource.
 func Purge(ctx context.Context, p *ControlPlane) error {
 	removing, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -206,7 +212,8 @@ func (c *Client) removeAll(ctx context.Context) error {
 	return nil
 }
 
-// prove shows that an API server is ready, its plugins included, and that it encrypts.
+// prove shows that an API server is ready, its plugins included (/readyz checks the KMS providers), and that it
+// encrypts: it writes and deletes an object.
 func (n *Node) prove(ctx context.Context, o Encrypted) error {
 	if n.Server.Status().Phase != Running {
 		return fmt.Errorf("the API server of %s does not run", n.Name)
@@ -233,8 +240,9 @@ func (n *Node) writeProof(ctx context.Context, o Encrypted) error {
 	return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
 }
 
-// ResetAggregated is Reset for a further API server of a plane that was reset: the objects of its operator are new, its data are gone, and
-// every one of it is ready, and encrypts what comes through the aggregation layer of the kube-apiserver of its node.
+// ResetAggregated is Reset for an aggregated API server of a control plane that was reset: the objects of its operator
+// are new, its data are gone, and each instance is ready and encrypts what comes through the aggregation layer of the
+// kube-apiserver of its node.
 func ResetAggregated(ctx context.Context, p *ControlPlane, f APIServer) error {
 	op, err := operatorNamed(scenario.OperatorOf(f.Name))
 	if err != nil {
@@ -282,7 +290,8 @@ func (f APIServer) purge(ctx context.Context) error {
 	return nil
 }
 
-// proveAggregated waits for the aggregation layer: a kube-apiserver that has just been told of an APIService does not know it yet.
+// proveAggregated waits for the aggregation layer. A kube-apiserver that has just got an APIService answers with
+// an error until its controllers have found the service available.
 func (n *Node) proveAggregated(ctx context.Context, o Encrypted) error {
 	ready, cancel := context.WithTimeout(ctx, ReadyGrace)
 	defer cancel()

@@ -35,7 +35,7 @@ type mirror struct {
 	pod      *corev1.Pod
 }
 
-func (m mirror) same(other mirror) bool {
+func (m mirror) equal(other mirror) bool {
 	return m.revision == other.revision && m.ready == other.ready && m.waiting == other.waiting
 }
 
@@ -109,7 +109,7 @@ func (m *mirrors) remove(ctx context.Context, node string) error {
 // one makes a node's pod what it should be. A pod that somebody else has changed is made anew.
 func (m *mirrors) one(ctx context.Context, node string, wanted mirror, r Revision, waiting map[uint64]string) (err error) {
 	has, there := m.pods[node]
-	if there && has.same(wanted) {
+	if there && has.equal(wanted) {
 		return nil
 	}
 	pods := m.Client.CoreV1().Pods(m.Namespace)

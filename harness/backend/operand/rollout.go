@@ -127,8 +127,8 @@ func (r *RollOut) addKMS(name, endpoint string) error {
 	return err
 }
 
-// WritingClearText is a file that an operator has made, with clear text as its first provider: whoever loads it writes clear text, and reads what it read
-// before.
+// WritingClearText is a file that an operator has made, with clear text as its first provider: an API server that loads it writes clear text, and reads what
+// it read before.
 func WritingClearText(text []byte) ([]byte, error) {
 	file, err := readFile(text)
 	if err != nil {

@@ -103,7 +103,7 @@ func (b *Pool[P]) fresh(ctx context.Context, spec backend.Spec, attempt int) (e 
 	if p == none {
 		return nil, false, err
 	}
-	if spec.OutDir != "" && !errors.Is(context.Cause(ctx), context.Canceled) { // whoever interrupted it waits for its end
+	if spec.OutDir != "" && !errors.Is(context.Cause(ctx), context.Canceled) { // after an interrupt the user waits for the end
 		dir := filepath.Join(spec.OutDir, fmt.Sprintf("boot-%d", attempt))
 		cause := b.opts.Explain(context.WithoutCancel(ctx), p, err, dir)
 		err = fmt.Errorf("boot %d: %s: %w (see %s)", attempt, cause, err, dir)

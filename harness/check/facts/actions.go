@@ -16,7 +16,8 @@ type Action struct {
 	span.Span
 	Done, Failed bool
 	why          string // of a failure
-	// other: it was aimed at another API server, or what is its own.
+	// other is set of an action that was aimed at another API server, or at what is its own: it says nothing of the
+	// plugins of this one.
 	other bool
 }
 
@@ -39,7 +40,8 @@ func (a Action) EndsReporter(node string) bool {
 	})
 }
 
-// on reports whether the action was aimed at p. A target that names no plugin is aimed at all of them.
+// on reports whether the action was aimed at p. A target is words such as "plugin cp-1/2" or "plugin cp-1/*"; one that
+// names no plugin is aimed at all of them.
 func (a Action) on(p PluginID) bool {
 	named := slices.DeleteFunc(a.targets(), func(word string) bool { return !strings.Contains(word, "/") })
 	return !a.other && (len(named) == 0 || slices.ContainsFunc(named, func(word string) bool {
@@ -108,7 +110,8 @@ func (a *Actions) lasting(at time.Time, before time.Duration, ok func(Action) bo
 	})
 }
 
-// Concerns reports whether an action concerns a node: all do whose words name no other.
+// Concerns reports whether an action concerns a node. The names of nodes are looked for in its words, because each verb
+// has targets and parameters of its own. An action that names no node may concern each.
 func (a *Actions) Concerns(x Action, node string) bool {
 	words := x.Target
 	for _, p := range x.Params {

@@ -10,7 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Aggregator tells when an aggregator could do its work, whichever of the replicas it was.
+// Aggregator tells when an aggregator could do its work, whichever of the replicas it was. Only the leader writes, and a
+// history does not record who leads, so the replicas are judged as one.
 type Aggregator struct {
 	// Behind is when one did its work, although it may have learnt of changes late, and InCharge when it learnt of them at
 	// once. Able is when it had done so for long enough that all it says must be right.
@@ -18,7 +19,9 @@ type Aggregator struct {
 	Disturbances           []Disturbance
 }
 
-// Disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if connections break visibly.
+// Disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if
+// connections break visibly: a client that gets a reset reconnects at once, one whose peer is paused waits for a
+// time-out.
 type Disturbance struct {
 	At    time.Time
 	clean bool
@@ -70,8 +73,9 @@ func disturbances(processes *Processes, network *Network, refusals *Refusals) (o
 	return out
 }
 
-// unsettled returns the spans in which the aggregator may not have recovered from a disturbance: for the takeover allowance, or until a write of a
-// rollup or of its lease shows that it leads. After a pause or on a broken link a write proves little, since other connections may hang.
+// unsettled returns the spans in which the aggregator may not have recovered from a disturbance: for the takeover
+// allowance, or until a write of a rollup or of its lease shows that it leads. After a pause, or on a broken link, a
+// write proves little: the aggregator has several connections (watches, the lease, writes), and others may still hang.
 func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.Set {
 	var shown []time.Time
 	for _, r := range requests.All {
@@ -95,7 +99,8 @@ type LateWatches struct {
 	Late time.Duration
 }
 
-// lateWatches are when watches were late, by the latest of all API servers: which one an aggregator watches is not known.
+// lateWatches returns the spans in which watches were late, by the latest of all API servers, since it is not known
+// which one an aggregator watches. An event without a node is about all of them and replaces what was said of each.
 func lateWatches(log *Log) (out []LateWatches) {
 	late := map[string]time.Duration{}
 	for e := range log.Each(history.KindWatches) {

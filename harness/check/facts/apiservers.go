@@ -12,8 +12,10 @@ type APIServers struct {
 	bounds    Bounds
 }
 
-// Fine is when the API server of a node could serve a write. Where etcd has a member on every node, an API server uses that of
-// its own; whether enough of the others are there for a write shows in the link to it (harness/record/canary).
+// Fine returns the spans in which the API server of a node could serve a write. Where etcd has a member on every node,
+// an API server uses that of its own (kubeadm's stacked topology, --etcd-servers=https://127.0.0.1:2379). Whether the
+// other members form a quorum is not derived from their processes: the canary of harness/record/canary writes through
+// each API server, and a lost quorum shows as a link.
 func (s *APIServers) Fine(node string) span.Set {
 	ps := s.processes
 	etcd := ps.every(history.RoleEtcd, func(p Process) span.Set {
@@ -28,7 +30,9 @@ func (s *APIServers) Fine(node string) span.Set {
 
 func (s *APIServers) fine(p Process) span.Set { return s.Fine(p.Node) }
 
-// ServiceFine is when every API server behind the load balancer was fine: which of them a connection reaches is not known.
+// ServiceFine returns the spans in which every API server behind the load balancer was fine. kube-proxy and haproxy
+// choose a backend for each connection, and a client keeps it: one bad API server can be the one that a given client
+// uses.
 func (s *APIServers) ServiceFine() span.Set {
 	links := s.network.FineFrom(history.RoleLoadBalancer)
 	return s.balancerFine().Intersect(links).Intersect(s.processes.every(history.RoleAPIServer, s.fine))
@@ -38,7 +42,8 @@ func (s *APIServers) balancerFine() span.Set {
 	return s.processes.every(history.RoleLoadBalancer, func(p Process) span.Set { return s.processes.While(p, Up) })
 }
 
-// anyFine is when at least one API server could be reached through the load balancer.
+// anyFine returns the spans in which at least one API server could be reached through the load balancer. It is enough
+// for a client that reconnects after a failure, as client-go does with its next request.
 func (s *APIServers) anyFine() span.Set {
 	if len(s.processes.OfRole(history.RoleAPIServer)) == 0 {
 		return s.balancerFine().Intersect(s.Fine(""))
@@ -48,8 +53,10 @@ func (s *APIServers) anyFine() span.Set {
 	}))
 }
 
-// failedOver is when a client that knows the API servers reached one of them. Each that is gone or stands still costs it a write, and the
-// next one goes to another. One that runs and cannot serve it does not: why an answer is none, or an error, a client cannot know.
+// failedOver returns the spans in which a client that knows all API servers reached one of them. Each one that is gone
+// or paused costs the client one write, and the next write goes to another: so an API server counts again only after it
+// was away for one attempt. An API server that runs but cannot serve (its etcd is gone, for example) is excluded: a
+// client cannot tell why a request timed out or failed.
 func (s *APIServers) failedOver() span.Set {
 	return s.processes.some(history.RoleAPIServer, s.fine).Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
 		return s.fine(p).Union(s.processes.While(p, Down, Starting, Paused).Settled(s.bounds.attempt()))

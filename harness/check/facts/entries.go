@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 )
 
-// Entry is one plugin's answer as a reader sees it.
+// Entry is one plugin's answer as a reader sees it, from either wire form.
 type Entry struct {
 	KeyID, KEKID string
 	Status       contract.Status
@@ -29,7 +29,9 @@ type WireEntry struct {
 	Detail      string `json:"detail"`
 }
 
-// DecodeMessage reads a message as leniently as a reader must; problem says why it cannot be believed.
+// DecodeMessage reads a message as leniently as a reader must; problem says why it cannot be believed. One bad entry
+// makes the whole message unbelievable, because its writer does not keep the form. FORMAT judges more strictly what
+// writers may send.
 func DecodeMessage(message string) (entries []Entry, problem string) {
 	if len(message) > contract.MaxMessageBytes {
 		return nil, "message is too long"
@@ -54,7 +56,7 @@ func DecodeMessage(message string) (entries []Entry, problem string) {
 	return entries, ""
 }
 
-// BadTime is the problem of an entry whose age nobody can tell.
+// BadTime is the problem of an entry whose age cannot be told. An aggregator must not take it for fresh.
 const BadTime = "lastChecked is not RFC 3339 with a zone"
 
 // DecodeEntry reads an entry; problem says why it cannot be believed.
@@ -75,8 +77,8 @@ func DecodeEntry(w WireEntry) (e Entry, problem string) {
 	return e, ""
 }
 
-// DecodeTyped reads one item of the typed list. The key of a plugin that failed may be from before it failed, and
-// "unknown" stands for none.
+// DecodeTyped reads one item of the typed list. The CRD requires remoteKeyID: for a plugin that failed it is the last
+// known one, or "unknown". Neither is an answer, so both are dropped, and both forms compare alike.
 func DecodeTyped(t contract.TypedReport) (Entry, string) {
 	status := map[string]contract.Status{"Healthy": contract.StatusHealthy, "Unhealthy": contract.StatusUnhealthy,
 		"Error": contract.StatusError}[t.Status]
@@ -87,7 +89,8 @@ func DecodeTyped(t contract.TypedReport) (Entry, string) {
 	return DecodeEntry(WireEntry{t.KeyID, kek, string(status), t.LastCheckedTime, t.Detail})
 }
 
-// ParseInstant reads RFC 3339 and says how much of the time its text leaves open: a second without a fraction.
+// ParseInstant reads RFC 3339 and returns how much of the time its text leaves open: a second without a fraction, else
+// the last digit, and a millisecond at most.
 func ParseInstant(text string) (at time.Time, precision time.Duration, ok bool) {
 	at, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || at.IsZero() {

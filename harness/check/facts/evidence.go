@@ -22,7 +22,8 @@ type pluginReader struct {
 	reporters    *Reporters
 }
 
-// evidence of how a plugin was: at an instant (a call began) or for a time (the process was down).
+// evidence of how a plugin was: at an instant (a call began) or for a time (the process was down). A bad
+// call is evidence for the instant of its beginning only: while it lasted its outcome was not known.
 type evidence struct {
 	span.Span
 	seq        int64
@@ -95,8 +96,9 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 	return span.Merge(out)
 }
 
-// opaqueFaults is when faults that strike Status (or might) were in force of which no journalled call tells: from inject to release, at the latest to the phase in
-// which faults are gone.
+// opaqueFaults returns the spans in which faults that strike Status (or might) were in force of which no journalled call
+// tells, such as a removed socket: from inject to release, at the latest to the phase in which all faults are gone. How
+// the plugin was is unknown then.
 func (r pluginReader) opaqueFaults(t *Plugin) span.Set {
 	actions, gone := r.actions.on(t.PluginID, "inject", "release"), r.log.Period.To
 	if after, ok := r.log.Phases[history.PhaseAfter]; ok {
@@ -155,15 +157,18 @@ func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 	return out
 }
 
-// unreached is when an opaque fault was in force, the reporter could probe, and yet no call arrived for longer than
-// it may wait between two.
+// unreached returns the spans in which an opaque fault was in force, the reporter could probe, and yet no call arrived
+// for longer than it may wait between two (CadenceMax plus tolerance). That is evidence that the fault kept its probes
+// away: the plugin was bad.
 func (r pluginReader) unreached(t *Plugin) span.Set {
 	patience := r.bounds.CadenceMax() + r.bounds.Tolerance
 	calls := span.Map(t.Probes, func(p Probe) span.Span { return span.New(p.Began, p.Ended.Add(patience)) })
 	return t.Opaque.Intersect(r.reporters.Able(t.Node)).Settled(patience).Intersect(calls.Complement(r.log.Period))
 }
 
-// mends are the instants at which something was done that may have mended a plugin, and breaks those at which a fault had been injected, in order.
+// mends returns the instants at which something was done that may have mended a plugin (a release, a start), and breaks
+// those at which a fault had been injected, both in order. assess dates the turn of a plugin to them, since a call shows
+// it only later.
 func (r pluginReader) mends(p PluginID) (mends, breaks []time.Time) {
 	for _, a := range r.actions.on(p, "inject", "release") {
 		switch {

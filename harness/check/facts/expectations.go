@@ -9,12 +9,14 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Expectation is what should report in a span.
+// Expectation is what should report in a span. The recorder derives it from the nodes and the encryption type in the
+// API, as an aggregator does, and not from what the scenario intended.
 type Expectation struct {
 	span.Span
 	Active bool // KMS is an encryption type
 	Nodes  map[string]history.ExpectedNode
-	// From, where that is a node's creation, is cut to the second: until sure the expectation before it may hold still.
+	// sure is set where From is a node's creation. A creationTimestamp has whole seconds, cut and not rounded: the
+	// expectation before it may hold for up to a second longer.
 	sure time.Time
 }
 
@@ -42,7 +44,8 @@ func newExpectations(log *Log) (out Expectations) {
 	return out
 }
 
-// At returns what should report at t: nothing before the first event of an expectation.
+// At returns what should report at t: nothing before the first event of an expectation. It is called for each write and
+// each cut of the truth, hence the binary search.
 func (all Expectations) At(t time.Time) (x Expectation) {
 	if i := sort.Search(len(all), func(i int) bool { return all[i].From.After(t) }); i > 0 {
 		return all[i-1]
@@ -57,7 +60,8 @@ func (all Expectations) KMSActive() span.Set {
 	return span.Where(all, func(x Expectation) bool { return x.Active })
 }
 
-// KMSInactive is when it is known that KMS was not one.
+// KMSInactive returns the spans in which it is known that KMS was not an encryption type. It is no complement of
+// KMSActive: before the first expectation neither is known.
 func (all Expectations) KMSInactive() span.Set {
 	return span.Where(all, func(x Expectation) bool { return !x.Active })
 }
@@ -67,7 +71,8 @@ func (all Expectations) Node(node string) span.Set {
 	return span.Where(all, func(x Expectation) bool { return x.Active && x.expects(node) })
 }
 
-// NotNode is when it is known that a node should not report.
+// NotNode returns the spans in which it is known that a node should not report. It is no complement of Node: before the
+// first expectation neither is known, and NO-ORPHAN must not call a report an orphan then.
 func (all Expectations) NotNode(node string) span.Set {
 	return span.Where(all, func(x Expectation) bool { return !x.Active || !x.expects(node) })
 }

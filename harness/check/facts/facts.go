@@ -14,7 +14,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Facts are computed once for all invariants, which must not change them. Methods remember what they have computed: only one goroutine at a time may call them.
+// Facts are computed once for all invariants, which must not change them. Methods remember what they have computed
+// (Reporters.Writes and Able): only one goroutine at a time may call them. Several histories may be judged at the same
+// time.
 type Facts struct {
 	APIServer string // an aggregated one; empty: kube-apiserver
 	Run       history.Run
@@ -46,7 +48,8 @@ type Facts struct {
 	Truths     *Truths
 }
 
-// All has the facts of kube-apiserver, and then those of each aggregated API server, as if each were alone.
+// All returns the facts of kube-apiserver, and then those of each aggregated API server, as if each were alone. Each
+// encrypts with plugins and a CR of its own, and its reporters know nothing of the others.
 func All(events []history.Event) []*Facts {
 	all := []*Facts{New(history.About(events, ""))}
 	if run := history.MetadataOf(events); run != nil {

@@ -82,7 +82,7 @@ func (a Action) otherKind() string {
 	return strings.Join(append(parts, strings.Fields(what+" "+a.Param("type"))...), " ")
 }
 
-// ended are the words that end a fault of their verb.
+// ended reports whether a mode or operation ends a fault of its verb: such an action is no fault.
 func ended(what string) bool {
 	return slices.Contains([]string{"restore", "enable", "allow", "renew"}, what)
 }

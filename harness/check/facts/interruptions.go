@@ -20,6 +20,7 @@ func UnderTest(role string) bool {
 }
 
 // newInterruptions reads pauses and requested ends. An operator has revisions rolled out, which end plugins and reporters at any time.
+// Without an operator only actions of the harness end these programs, so that each requested end needs one.
 func newInterruptions(log *Log, actions *Actions, lifecycle string) (out []Interruption) {
 	for e := range log.Each(history.KindProcess) {
 		p := e.Process
@@ -33,6 +34,8 @@ func newInterruptions(log *Log, actions *Actions, lifecycle string) (out []Inter
 }
 
 // caused reports whether an action was under way at an event that can have caused it: a pause is that of programs of its role, or of what they are in.
+// The tolerance is on both sides, because the supervisor and the engine read the clock apart from each other. A wait
+// action causes nothing, although it is under way for as long as some faults.
 func (a *Actions) caused(e *history.Event, pause bool) bool {
 	return slices.ContainsFunc(a.All, func(x Action) bool {
 		if x.From.After(e.At.Add(a.tolerance)) || x.To.Before(e.At.Add(-a.tolerance)) {
@@ -43,7 +46,7 @@ func (a *Actions) caused(e *history.Event, pause bool) bool {
 	})
 }
 
-// containerChanged reports whether the container engine told of a change on a node about then.
+// containerChanged reports whether the container engine recorded a change on a node within about of an instant.
 func containerChanged(log *Log, node string, at time.Time, about time.Duration) bool {
 	for c := range log.Each(history.KindContainer) {
 		if (node == "" || c.Container.Node == node) && at.Sub(c.At).Abs() <= about {

@@ -9,7 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Log has the events of a history.
+// Log has the events of a history. Events end where teardown begins: the harness then stops processes in any order, and
+// nothing that follows from it is judged.
 type Log struct {
 	Events   []history.Event                 // in time, until teardown began
 	Recorded []history.Event                 // as recorded, to the end
@@ -38,6 +39,8 @@ func (l *Log) EachRecorded(kinds ...history.Kind) iter.Seq[*history.Event] {
 	return each(l.Recorded, kinds)
 }
 
+// It yields pointers into the slice, since an event is large (two dozen fields for payloads) and is not copied for each
+// invariant.
 func each(events []history.Event, kinds []history.Kind) iter.Seq[*history.Event] {
 	return func(yield func(*history.Event) bool) {
 		for n := range events {
@@ -69,6 +72,7 @@ func Without(events []history.Event, bad func(*history.Event) bool) []history.Ev
 
 // underWay is the requests that an API server had received at the end and answered afterwards: what they wrote may have
 // been seen before. And it is the last read of the objects, which is made when all else is over. They are dated to the end.
+// Without them a state of the CR would have no request that made it, and OWNERSHIP would call it foreign.
 func underWay(rest []history.Event, end time.Time) (out []history.Event) {
 	for _, e := range rest {
 		if e.Kind == history.KindData || e.Kind == history.KindStorageInventory || e.Kind == history.KindRequest && !e.Request.Received.After(end) {

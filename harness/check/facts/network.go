@@ -42,7 +42,8 @@ func newNetwork(log *Log, bounds Bounds) *Network {
 	return n
 }
 
-// Fine is when no link that match picks was cut, reset, slow or mute.
+// Fine returns the spans in which no link that match picks was cut, reset, slow or mute. The ends of a link are in the
+// order of the dial: a reporter opens "reporter to apiserver".
 func (n *Network) Fine(match func(Link) bool) span.Set {
 	return n.FineBut(match, func(Link) bool { return false })
 }
@@ -56,7 +57,8 @@ func (n *Network) fineOn(node, role string) span.Set {
 	return n.Fine(func(l Link) bool { return l.From == role && l.on(node) })
 }
 
-// FineBut is Fine, except that it ignores slow links that are tolerable.
+// FineBut is Fine, except that it ignores slow links that are tolerable. A fault of no length, such as a reset, still
+// breaks the request that was under way, so each lasts a nanosecond at least.
 func (n *Network) FineBut(match, tolerable func(Link) bool) span.Set {
 	matched := slices.DeleteFunc(slices.Clone(n.Links), func(l Link) bool { return !match(l) })
 	var bad []span.Span
@@ -69,13 +71,14 @@ func (n *Network) FineBut(match, tolerable func(Link) bool) span.Set {
 	return span.Merge(bad).Complement(n.period)
 }
 
-// crossings of a link that lie between what the aggregator has to answer to and its answer, at most: the news comes to it; a step
-// that is under way reads, writes the rollups, removes, and writes the union; the next one reads and writes.
+// crossings is how often a link is crossed between a change and the answer of the aggregator to it, at most. The news comes to the
+// aggregator (1). A step that is under way reads, writes the rollups, removes, and writes the union (8). The next step
+// reads (2), and its write arrives (1). With a delay of d that takes up to 12 d, which must fit into A.
 const crossings = 12
 
-// Prompt is when no link that begins at one of from was so slow that the delay alone may use up the aggregator's bound. An API server
-// that is gone is left for another, and the history tells when; one that is only slow nobody has a reason to leave, and whether the
-// aggregator uses it is not known.
+// Prompt returns the spans in which no link that begins at one of from was so slow that the delay alone may use up the
+// aggregator's bound. A client leaves an API server that is gone, and the history tells when. It has no reason to leave
+// one that is only slow, and the history does not tell whether the aggregator uses that one.
 func (n *Network) Prompt(from ...string) span.Set {
 	return n.Fine(func(l Link) bool { return (l.OK() || n.delays(l)) && slices.Contains(from, l.From) })
 }
@@ -86,7 +89,8 @@ func (n *Network) delays(l Link) bool {
 	return slow || slices.Contains([]string{history.LinkThrottled, history.LinkLossy, history.LinkSlowHandshake}, l.State) // for how long is not known
 }
 
-// writeCrossings of a link lie in a write, at most: a handshake, a request that reads, and the write.
+// writeCrossings is how often a link is crossed by a write, at most: one round trip each for the handshake, a request
+// that reads, and the write.
 const writeCrossings = 6
 
 // inTime reports whether a write over a slow link is done within its deadline.

@@ -12,7 +12,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// State is a state of something on an object while it stood; Value is nil while it was absent.
+// State is a state of something on an object while it stood; Value is nil while it was absent. Its span ends where the
+// next state of the same thing begins.
 type State[T any] struct {
 	span.Span
 	Seq   int64 // the event that showed it first; 0: none did
@@ -42,7 +43,8 @@ type Conditions struct {
 	end    time.Time                             // of the run
 }
 
-// conditionsOn are those of an object by type; what is as it was before stays the same value.
+// conditionsOn returns the conditions of an object by type. One that is as it was before stays the same pointer, which
+// is how Changed finds out what changed.
 func conditionsOn(all []history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
 	out := map[string]*history.Condition{}
 	for i := range all {
@@ -141,8 +143,10 @@ func newClusterOperator(log *Log, run *history.Run, requests *Requests) *Conditi
 	return c
 }
 
-// states are those of an object, each from when it came to be: when the watch delivered it, or before that, when the write that made it was
-// done. A watch that had to connect anew delivers late. Of a write whose outcome nobody knows, the state came before that of the write after it.
+// states returns the states of an object, each dated to when it came to be. The recorder's watch delivers a state some
+// time later; the audit log has the write that made it, by resourceVersion, and when the API server was done with it. A
+// watch that had to connect anew delivers late. A write whose outcome is not known (its connection broke) made a state
+// no later than the write after it.
 func states(log *Log, run *history.Run, requests *Requests, is func(run *history.Run, resource, name string) bool) (out []history.Event) {
 	for e := range log.Each(history.KindObject) {
 		if is(run, e.Object.Resource, e.Object.Name) {

@@ -13,7 +13,8 @@ type PluginID struct{ Node, KeyID string }
 
 func (p PluginID) String() string { return p.Node + "/" + p.KeyID }
 
-// Plugin is how a plugin was, as far as its journal, its process and the engine's actions tell. What is in neither Bad nor Good is unknown.
+// Plugin is how a plugin was, as far as its journal, its process and the engine's actions tell. What is in neither Bad
+// nor Good is unknown, and not judged: between a good call and a bad one the plugin may have failed at any time.
 type Plugin struct {
 	PluginID
 	Probes []Probe // Status calls by their beginning
@@ -27,7 +28,8 @@ type Plugin struct {
 	ended []time.Time // for each probe, when it and all before it had ended
 }
 
-// BadRun is a time in which every probe that was or could be made failed.
+// BadRun is a time in which every probe that was or could be made failed. DETECTION measures from From, RECOVERY from
+// Recovered; both are chosen in favour of the program under test where the evidence leaves a gap.
 type BadRun struct {
 	span.Span           // from the first failure (or what caused it) to the last evidence of it
 	Seq       int64     // the event that began it
@@ -48,8 +50,8 @@ func (ps *Plugins) Of(id PluginID) *Plugin {
 	return nil
 }
 
-// ProbedAt is when the probes of a write had surely begun; zero if its entries do not tell. With whole seconds the plugin's journal tells more than
-// lastChecked.
+// ProbedAt returns when the probes of a write had surely begun; zero if its entries do not tell. In production
+// lastChecked has whole seconds, and the plugin's journal, with nanoseconds, tells more.
 func (ps *Plugins) ProbedAt(node string, entries []Entry) (first time.Time) {
 	for _, e := range entries {
 		at, known := ps.clocks.CheckedAt(node, e)
@@ -63,7 +65,8 @@ func (ps *Plugins) ProbedAt(node string, entries []Entry) (first time.Time) {
 	return first
 }
 
-// begunBy is when a probe that was checked within a span had surely begun.
+// begunBy returns when a probe that was checked in [from, to) had surely begun. Without a call in that time it is the
+// latest possible instant, which makes a write look younger, never older.
 func (p *Plugin) begunBy(from, to time.Time) time.Time {
 	if p == nil {
 		return to

@@ -9,7 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Answers is the set of outcomes that a reporter may truthfully report for one call.
+// Answers is the set of outcomes that a reporter may truthfully report for one call. It is a set because the two ends of
+// a call can differ: a plugin that answered just at the deadline does not know whether its caller was still there.
 type Answers uint8
 
 const (
@@ -53,7 +54,9 @@ func (p Probe) tells() bool { return p.good() || p.bad() }
 func readProbe(c *history.Call, seq int64, timeout, tolerance time.Duration) Probe {
 	p := Probe{Call: c, Seq: seq, surely: true}
 	took := c.Ended.Sub(c.Began)
-	// The reporter's deadline also covers dialling, so it may end a little before the plugin counts it.
+	// The reporter's deadline also covers dialling, so it may end a little before the plugin counts it, and a starved
+	// reporter may read an answer late. Within the margin both outcomes are true. A quarter of the deadline bounds it,
+	// so that a large tolerance does not excuse every answer.
 	margin := min(tolerance, timeout/4)
 	switch {
 	case c.Outcome == history.CallAbandoned:
@@ -74,6 +77,8 @@ func readProbe(c *history.Call, seq int64, timeout, tolerance time.Duration) Pro
 	return p
 }
 
+// answered applies the rows of the table to an answer that arrived in time. kube-apiserver itself refuses an empty
+// key_id and one over 1024 bytes (k8s.io/apiserver, envelope/kmsv2), and accepts v2 and v2beta1 as versions.
 func answered(c *history.Call) Answers {
 	switch {
 	case c.Healthz == "" && c.KEKID == "" && c.Version == "":
@@ -92,6 +97,7 @@ func answered(c *history.Call) Answers {
 func KEKBytes(c *history.Call) int { return max(len(c.KEKID), c.KEKIDBytes) }
 
 // undeliverable: a protobuf string that is not valid UTF-8 fails at the receiver; the journal shows U+FFFD for it.
+// gRPC's Go codec refuses to unmarshal such a string, and the caller sees codes.Internal.
 func undeliverable(c *history.Call) bool {
 	return strings.ContainsRune(c.Healthz+c.KEKID+c.Version, utf8.RuneError)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Process is the identity of a process across restarts.
+// Process is the identity of a process across restarts. Only plugins have a KeyID. Instance numbers the
+// replicas of a role that has several; a lone aggregator may have 0 or 1.
 type Process struct {
 	Role, Node, KeyID string
 	Instance          int
@@ -36,13 +37,20 @@ func pluginProcess(p PluginID) Process {
 	return Process{Role: history.RolePlugin, Node: p.Node, KeyID: p.KeyID}
 }
 
-// Activity is what a process was doing, as far as the harness knows: Paused also stands for a process that was silenced.
+// Activity is what a process was doing, as far as the harness knows. The harness sees processes from outside: it started
+// them, sent a signal, or saw them end.
 type Activity int
 
 const (
+	// Down also covers the time from a requested end to the end itself. What a process does after SIGTERM is judged by
+	// NO-RESURRECTION alone.
 	Down Activity = iota
+	// Starting ends with the ready event, when the process answered its readiness check.
 	Starting
 	Up
+	// Paused has two causes: SIGSTOP or a paused container, and silence, in which a program runs and reaches no
+	// other machine. In both the peers keep their connections and time out. When a process is Down, the kernel
+	// resets them.
 	Paused
 )
 
@@ -60,6 +68,8 @@ type Processes struct {
 	period      span.Span
 }
 
+// A forged interruption is left out, so that a program cannot shorten the time in which it is judged. NO-FORGED-EXCUSE
+// reports it.
 func newProcesses(log *Log, interruptions []Interruption) *Processes {
 	out := &Processes{map[Process][]ProcessState{}, map[Process]span.Set{}, log.Period}
 	var succession history.Succession
@@ -91,6 +101,7 @@ func (ps *Processes) succeeded(s *history.Succession, p history.Process, at time
 }
 
 // interpret gives every state its activity. A process that is never reported ready is taken as up when it is started.
+// A second pause before a resume does not change what is resumed.
 func interpret(states []ProcessState) {
 	reportsReady := slices.ContainsFunc(states, func(s ProcessState) bool { return s.Event == history.ProcessReady })
 	before := Up // a paused process was up
@@ -117,7 +128,8 @@ func interpret(states []ProcessState) {
 	}
 }
 
-// initial is the activity before the first event, as far as that tells it.
+// initial returns the activity before the first event. A process whose first event is an end must have been
+// up before.
 func initial(first ProcessState) Activity {
 	switch first.Event {
 	case history.ProcessStarted, history.ProcessReady:
@@ -128,7 +140,8 @@ func initial(first ProcessState) Activity {
 	return Up
 }
 
-// While is when the activity of a process was one of some. A process of which nothing is known had none.
+// While returns the spans in which the activity of a process was one of some. A process without events has none, so that
+// nothing is expected of a program that the run did not have; for parts of the environment use UpOrUnmentioned.
 func (ps *Processes) While(p Process, activities ...Activity) span.Set {
 	states := ps.States[p]
 	if len(states) == 0 {
@@ -203,7 +216,8 @@ func (ps *Processes) Encryptor() string {
 	return history.RoleAPIServer
 }
 
-// lastEnd is when a process ended for the last time at or before an instant; zero if it never did.
+// lastEnd returns when a process ended for the last time at or before an instant; zero if it never did. A static pod
+// ends its API server before it records the new revision, so the end is looked up backwards from the revision.
 func (ps *Processes) lastEnd(p Process, until time.Time) (at time.Time) {
 	before := Up
 	for _, s := range ps.States[p] {
@@ -223,8 +237,10 @@ func Revised(e *history.Event) bool {
 	return e.Container != nil && e.Container.State == history.PodRevised
 }
 
-// revisions are, by node, when the pod of its API server was being replaced: from the end of the old API server until everything in the new pod ran, or until
-// the run ended.
+// revisions returns, by node, the spans in which the pod of its API server was being replaced: from the end of the old
+// API server until everything in the new pod ran, or until the run ended. The kubelet restarts the containers of a
+// static pod whose manifest changed. That ends plugins and reporters in the same pod, which NO-EXIT must not call a
+// crash.
 func revisions(log *Log, actions *Actions, processes *Processes) map[string]span.Set {
 	spans := map[string][]span.Span{}
 	asked := map[string]time.Time{} // by node, when its API server was asked to end, by no action, and no pod has come since

@@ -36,8 +36,8 @@ type Write struct {
 
 func WriteOf(r *Request) Write { return Write{span.New(r.Received, r.At), r.Seq, r.Entries} }
 
-// Writes is the successful writes of node's reporter, from the audit log; where there is none, from what changed
-// on the CR.
+// Writes returns the successful writes of node's reporter, from the audit log. Where there is none, it takes what
+// changed on the CR, where a write that changed nothing is not seen.
 func (rs *Reporters) Writes(node string) []Write {
 	if known, done := rs.writes[node]; done {
 		return known
@@ -57,7 +57,9 @@ func (rs *Reporters) Writes(node string) []Write {
 	return out
 }
 
-// Able is when the reporter of node could write what is believed: it could write, and its clock was right.
+// Able returns the spans in which the reporter of node could write what is believed: it could write, and its clock was
+// right. Most bounds count only in these spans, so a bug here hides violations: what may keep a reporter from writing is
+// in one place, Writing.
 func (rs *Reporters) Able(node string) span.Set {
 	able, known := rs.able[node]
 	if !known {
@@ -67,8 +69,9 @@ func (rs *Reporters) Able(node string) span.Set {
 	return able
 }
 
-// Writing is when the reporter of node could write: it ran, and so did everything between it and etcd, nobody refused it, and the list of reports
-// was there and had a place for it. A clock that is wrong keeps nobody from writing, but for one that was set back.
+// Writing returns the spans in which the reporter of node could write: it ran, and so did everything between it and
+// etcd, its requests were not refused, and the list of reports existed and had a place for it. A wrong clock does not
+// keep it from writing, except one that was set back.
 func (rs *Reporters) Writing(node string) span.Set {
 	if WithoutField(rs.run) {
 		return nil
@@ -86,7 +89,9 @@ func WithoutField(run *history.Run) bool {
 	return run.CRDs == history.CRDsDefault && run.Contract == history.FormHealthReports
 }
 
-// Reaching is when the reporter of node ran, and reached an API server that could serve it.
+// Reaching returns the spans in which the reporter of node ran, and reached an API server that could serve it. How many
+// API servers must be well for that depends on the connectivity: its own for loopback, each behind the load balancer for
+// service, any that it knows for altsvc.
 func (rs *Reporters) Reaching(node string) span.Set {
 	ran := rs.servers.processes.While(Reporter(node), Up)
 	linked := ran.Intersect(rs.servers.network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.servers.network.inTime))
@@ -145,8 +150,9 @@ func (rs *Reporters) crowded(node string) span.Set {
 	return span.Merge(out)
 }
 
-// clockSetBack is when the clock of a node had been set back, so that what its reporter reports looks older than what it wrote before: until the clock is there
-// again. While it looks older by more than an interval, readers call what was written before skewed, and it may be replaced.
+// clockSetBack returns the spans in which the clock of a node had been set back, so that what its reporter writes would
+// look older than what it wrote before: until the clock is there again. While it looks older by more than an interval,
+// readers call the earlier report skewed, and a reporter may replace it.
 func (rs *Reporters) clockSetBack(node string) span.Set {
 	var off []span.Span
 	periods, writes := rs.clocks.of(node), rs.Writes(node)
@@ -167,8 +173,9 @@ func (rs *Reporters) clockSetBack(node string) span.Set {
 	return span.Merge(off)
 }
 
-// Runs cuts the judged time where the reporter of a node was started or resumed: its ticks begin anew there. While two of them ran, both write at
-// their own rate: that time is left out.
+// Runs cuts the judged time where the reporter of a node was started or resumed: its ticks begin anew there, and the
+// distance of two writes across such a point says nothing of its interval. While two reporters of the node ran, both
+// write at their own rate: that is left out.
 func (rs *Reporters) Runs(node string) []span.Span {
 	var runs []span.Span
 	end := rs.period.To.Add(time.Second)
@@ -190,8 +197,9 @@ func (rs *Reporters) Runs(node string) []span.Span {
 	return runs
 }
 
-// Handovers are when two reporters of a node wrote, each of them what it had asked before its write: the later of two probes may be written first.
-// The last write of the one that ended was under way for a write's deadline at most.
+// Handovers returns the spans in which two reporters of a node wrote, each what it had probed before its write: the
+// later of two probes may be written first. The last write of the one that ended was under way for a write's deadline at
+// most.
 func (rs *Reporters) Handovers(node string) (out span.Set) {
 	for _, s := range rs.servers.processes.Successions[Reporter(node)] {
 		out = append(out, s.Grow(0, rs.servers.bounds.WriteTimeout+rs.servers.bounds.Tolerance))

@@ -45,7 +45,9 @@ func (r Reports) Own(node string) []State[Report] {
 // Present is when a report of node was on the CR.
 func (r Reports) Present(node string) span.Set { return span.Where(r[node], present) }
 
-// decodeNew decodes the reports of a new state of the CR, which a write made that is nil if it is not known. What is as it was becomes the same value.
+// decodeNew decodes the reports of a new state of the CR. made is the write that made the state, nil if it is not known.
+// A report that is as it was stays the same pointer: states are compared by pointers, and a run has far more states than
+// changes of one report.
 func decodeNew(old, new map[string]*Report, made *Request) {
 	for node, report := range new {
 		if before := old[node]; before != nil && report.Condition == before.Condition && slices.Equal(report.Typed, before.Typed) {
@@ -74,8 +76,10 @@ func reportsOn(conditions map[string]*history.Condition, typed []contract.TypedR
 	return all
 }
 
-// foreignTo reports whether a write that made a report of node was not one of the system under test, but for example of the
-// harness in the part of a hostile or careless writer. old is the report before. Where the write is not known it is taken for one of the reporter.
+// foreignTo reports whether a write that made a report of node was not one of the system under test, but for example of
+// the harness in the part of a hostile or careless writer. A report that the aggregator changes (it may remove typed
+// items) stays foreign if it was foreign before, given as old. Where the write is not known it is taken for one of the
+// reporter, so that it is judged.
 func (r *Request) foreignTo(node string, old *Report) bool {
 	switch {
 	case r == nil || r.Node == node:
@@ -102,7 +106,9 @@ func (r *Report) decode() {
 	r.Entries = newest(message, typed)
 }
 
-// newest joins both forms: for each keyID the answer that was checked last, in the order of the form that was.
+// newest joins both forms: for each keyID the answer that was checked last, in the order of the form with the newest
+// entry. During a migration from one form to the other both stand on the CR; the order matters because the first entry
+// is the write key.
 func newest(a, b []Entry) []Entry {
 	if newestOf(b).After(newestOf(a)) {
 		a, b = b, a

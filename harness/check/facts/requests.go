@@ -15,7 +15,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Request is a request of the audit log, digested.
+// Request is a request of the audit log, digested. At is when the API server was done with it (stage ResponseComplete),
+// Received when it began (requestReceivedTimestamp).
 type Request struct {
 	*history.Request
 	At       time.Time // when the API server was done
@@ -44,7 +45,8 @@ type Requests struct {
 	All []*Request // in the order in which they were answered
 	// Of are those of each node's reporter, and of an aggregator for it. Tried are those of them that were to write the report of the node.
 	Of, Tried map[string][]*Request
-	// MadeBy has, by resourceVersion, the write that made a state of the CR or the ClusterOperator.
+	// MadeBy has, by resourceVersion, the write that made a state of the CR or the ClusterOperator. A write that changes
+	// nothing is answered with the resourceVersion that there was, so the first write with a version made it.
 	MadeBy map[string]*Request
 }
 
@@ -87,8 +89,8 @@ func isWrite(verb string) bool {
 // Succeeded reports whether the API server answered with 2xx.
 func (r *Request) Succeeded() bool { return r.Code >= 200 && r.Code < 300 }
 
-// Undecided: the API server gave up on the request, or its client did, and it may have taken effect all the same: etcd
-// does not take back what it has committed.
+// Undecided reports whether a request may have taken effect although it failed: the API server gave up on it, or its
+// client did (499 is a closed connection). etcd does not take back what it has committed.
 func (r *Request) Undecided() bool {
 	return r.Code == 0 || r.Code == http.StatusRequestTimeout || r.Code == 499 || r.Code >= 500
 }
@@ -98,12 +100,14 @@ func (r *Request) ByAggregator() bool { return r.User == contract.AggregatorIden
 
 func (r *Request) UnderTest() bool { return r.Node != "" || r.ByAggregator() }
 
-// IsApply: force is an option of an apply only, and is logged even for a request that was refused unread.
+// IsApply reports whether it is a Server-Side Apply. force is an option of an apply only, and is in the URI, so it is
+// logged even for a request that was refused before its body was read.
 func (r *Request) IsApply() bool {
 	return r.Verb == "apply" || r.Force || strings.HasPrefix(r.ContentType, "application/apply-patch")
 }
 
-// OwnEntry: exactly what the contract lets a reporter do. Discovery is not in it: a reporter knows what it writes.
+// OwnEntry reports whether a request is exactly what the contract lets a reporter do: get the CR, and apply its own
+// entry to the status. Discovery is not in it: a reporter knows what it writes, and needs no RESTMapper.
 func (r *Request) OwnEntry() bool {
 	switch {
 	case !r.OnCR || r.Name != "cluster":
@@ -173,12 +177,14 @@ func (b Body) Beyond(own func(conditionType string) bool, node string) []string 
 	return out
 }
 
-// Undeclared reports whether an API server refused an apply of a field that the CRD does not have.
+// Undeclared reports whether an API server refused an apply of a field that the CRD does not have. Server-Side
+// Apply answers that with 500 and this message, and not with 422.
 func (r *Request) Undeclared() bool {
 	return r.Code == http.StatusInternalServerError && strings.Contains(r.Message, "failed to create typed patch object")
 }
 
-// NotChecked is in the remark of an API server that it has not checked further rules, because of what is wrong already.
+// NotChecked is in the remark of an API server that CEL rules were not evaluated because the object violates its schema
+// already. It is a consequence of the other causes.
 const NotChecked = "some validation rules were not checked"
 
 // OwnCauses are the causes of a refusal without that remark, unless there is nothing else.
@@ -190,7 +196,8 @@ func (r *Request) OwnCauses() []history.Cause {
 	return own
 }
 
-// CrowdedOut reports whether a request was refused for nothing but the items that others have in the typed list: its own would fit.
+// CrowdedOut reports whether a request was refused only because others have filled the typed list (maxItems): its own
+// items would fit. The reporter is not at fault; it tries again at each interval.
 func (r *Request) CrowdedOut() bool {
 	other := func(c history.Cause) bool {
 		return c.Reason != string(metav1.CauseTypeTooMany) || !strings.HasSuffix(c.Field, "healthReports")

@@ -24,7 +24,8 @@ func (r Rollups) equal(o Rollups) bool {
 	return r.Degraded == o.Degraded && r.Available == o.Available && r.Progressing == o.Progressing && slices.Equal(r.Named, o.Named)
 }
 
-// scene is what an aggregator could see at one instant.
+// scene is what an aggregator could see at one instant: the reports on the CR, the nodes that should report, and a
+// clock.
 type scene struct {
 	now      time.Time
 	interval time.Duration
@@ -33,7 +34,8 @@ type scene struct {
 	overdue func(node string) bool // of an expected node without a report: its grace is over
 }
 
-// reading settles what the contract leaves open. A rollup is right if it is right under one reading.
+// reading settles what the contract leaves open. A rollup is right if it is right under one reading. The sources do
+// not say whether reports of unexpected nodes count, nor what a stale report still tells.
 type reading struct {
 	strangers bool // entries of nodes that are not expected count in the rows "any fresh entry"
 	staleKeys bool // keyIDs in reports that are not fresh count as reported
@@ -42,7 +44,8 @@ type reading struct {
 
 func (s scene) fresh(at time.Time) bool { return !s.stale(at) && !s.skewed(at) }
 
-// stale and skewed are the contract's freshness: both bounds are still fresh.
+// stale and skewed are the contract's freshness (contract.FreshnessAt). Exactly 4 I old, and exactly I in the future, is
+// still fresh.
 func (s scene) stale(at time.Time) bool  { return s.now.Sub(at) > 4*s.interval }
 func (s scene) skewed(at time.Time) bool { return at.Sub(s.now) > s.interval }
 
@@ -67,7 +70,9 @@ func (s scene) counted(how reading) map[string]*Report {
 	return out
 }
 
-// degraded collects the affected by reason; the worst reason that has any decides.
+// degraded collects the affected nodes and plugins by reason; the worst reason that has any decides. The order of
+// tableRows is the order of severity. True outranks Unknown, so that a silent node does not hide a plugin that is known
+// to fail.
 func (s scene) degraded(how reading) (Value, []string) {
 	affected := map[string][]string{}
 	add := func(reason, who string) { affected[reason] = append(affected[reason], who) }
@@ -110,7 +115,8 @@ func tableRows() []Value {
 	}
 }
 
-// silence is why nothing can be believed about an expected node now, empty if something can.
+// silence returns why nothing can be believed about an expected node now; empty if something can. One stale entry
+// makes the report stale (HA-OLDEST-ENTRY).
 func (s scene) silence(node string) string {
 	r := s.reports[node]
 	switch {

@@ -7,8 +7,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/span"
 )
 
-// Truth is what the rollups had to say in a span of time: any of Allowed. While nothing is required (KMS inactive,
-// nothing known yet) Open is set.
+// Truth is what the rollups had to say in a span of time. Several values are allowed where the contract, or what the
+// history records, leaves room: for example while the grace of a missing node may or may not have ended. While nothing
+// is required (KMS is inactive, or no state of the CR is known yet) Open is set, and any value is accepted.
 type Truth struct {
 	span.Span
 	Open    bool
@@ -25,7 +26,9 @@ func (t Truth) equal(o Truth) bool {
 // Truths are what the rollups had to say over time.
 type Truths struct {
 	All []Truth
-	// overtaken are those of reports that were read before they changed, by a clock that was read after that; their spans are when they may be said.
+	// overtaken has the truths of reports that were read just before they changed, and judged by a clock that was read
+	// just after. Such a read is no error: reading the CR and reading the clock are two steps. Their spans are when such
+	// a rollup may be written.
 	overtaken []Truth
 	bounds    Bounds
 }
@@ -39,14 +42,17 @@ func (ts *Truths) add(t Truth) {
 	ts.All = append(ts.All, t)
 }
 
-// Unexplained is the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
-// plus tolerance accepts it.
+// Unexplained returns the part of a standing value (s, as far as it is judged) at whose instants no truth of the last A
+// plus tolerance accepts it. A value is judged at each instant, not once: a rollup that was right when it was written
+// becomes wrong A after the truth has changed.
 func (ts *Truths) Unexplained(s span.Span, judged span.Set, accepts func(Rollups) bool) span.Set {
 	explained := span.Where(ts.Near(s), func(t Truth) bool { return t.Open || t.Allows(accepts) })
 	return judged.Clip(s).Intersect(explained.Complement(s))
 }
 
-// Near are the truths that may explain what stands in s. Their spans are when they may be said.
+// Near returns the truths that may explain what stands in s. Each truth may be written from one tolerance before it
+// began (clocks of two records differ) until A plus tolerance after it ended (the aggregator has that long to follow).
+// Both lists are sorted by time, hence the binary searches.
 func (ts *Truths) Near(s span.Span) []Truth {
 	var out []Truth
 	tolerance, latency := ts.bounds.Tolerance, ts.bounds.Latency()

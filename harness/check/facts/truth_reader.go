@@ -9,7 +9,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// truthReader applies the table to what an aggregator could see, for each part of the run in which that gives the same.
+// truthReader applies the table to what an aggregator could see. It cuts the run at each instant at which the result may
+// change, so that one evaluation in the middle of a part is right for all of it.
 type truthReader struct {
 	period       span.Span
 	bounds       Bounds
@@ -100,7 +101,8 @@ func pieces(cuts []time.Time) (out []span.Span) {
 	return out
 }
 
-// thresholds cuts an epoch where an entry becomes stale, stops being skewed, or a grace may or must end.
+// thresholds cuts an epoch where an entry becomes stale (4 I after its check), stops being skewed (I before its check),
+// or where a grace may or must end.
 func (r *truthReader) thresholds(epoch span.Span, now visible) []span.Span {
 	cuts := []time.Time{epoch.From, epoch.To}
 	for _, report := range now.reports {
@@ -137,7 +139,7 @@ func addRollups(list []Rollups, r Rollups) []Rollups {
 	return append(list, r)
 }
 
-// readings are all that differ in what makes a difference now.
+// readings returns all readings that differ in what makes a difference now: at most 8, and one in most scenes.
 func readings(strangers, unsound bool) (out []reading) {
 	for n := range 8 {
 		how := reading{strangers: n&1 != 0, staleKeys: n&2 != 0, perReport: n&4 != 0}
@@ -148,8 +150,9 @@ func readings(strangers, unsound bool) (out []reading) {
 	return out
 }
 
-// grace is the end of a node's grace for its first report. It depends on when the aggregator first knew the node,
-// which the history only bounds: from mayEnd on the node may, from mustEnd on it must be called missing.
+// grace is the end of a node's grace for its first report, 4 I after the aggregator first knew that the node should
+// report. The history only bounds that instant: from mayEnd on the aggregator may call the node missing, from mustEnd on
+// it must.
 type grace struct{ mayEnd, mustEnd time.Time }
 
 // readRestarts reads what may have begun a grace.
@@ -166,7 +169,8 @@ func (r *truthReader) readRestarts() {
 	}
 }
 
-// visible is what could be seen from t on, with the grace of every expected node that has no report.
+// visible returns what could be seen from t on, with the grace of every expected node that has no report. An aggregator that restarts
+// knows the node's creation only, and one that starts while no rollup stands on the CR may count from its start.
 func (r *truthReader) visible(t time.Time, x Expectation, reports map[string]*Report) visible {
 	graces := map[string]grace{}
 	stale := contract.StaleAfter(r.bounds.Interval)

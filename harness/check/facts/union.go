@@ -25,7 +25,8 @@ func (u United) String() string {
 	return u.Status + " because of " + strings.Join(u.Sources, ", ")
 }
 
-// source is a condition that is united.
+// source is a condition that is united, with the end of its inertia: until then it counts as good (library-go,
+// status.UnionClusterCondition).
 type source struct {
 	status string    // True, False or Unknown
 	ends   time.Time // of its inertia
@@ -45,8 +46,9 @@ type Unions struct {
 	period  span.Span
 }
 
-// Of is the union of a suffix over time. When the inertia of a condition ends is known to about a second. With inertia the
-// result is two sequences: in one each inertia ends at the first possible instant, in the other at the last.
+// Of returns the union of a suffix over time. The end of a condition's inertia is known to about a second, since
+// lastTransitionTime has whole seconds. With inertia the result is two sequences: in one each inertia ends at the first
+// possible instant, in the other at the last. A value is right if it is right in one of them.
 func (us *Unions) Of(suffix string) []United {
 	var changes []sourceChange
 	for _, t := range sortedKeys(us.cr.States) {
@@ -73,8 +75,9 @@ func (us *Unions) HasInertia(suffix string) bool {
 	return suffix == contract.ClusterOperatorDegraded && !us.options.Inertia.IsZero()
 }
 
-// transitionOf returns the first instant at which a condition can have got its status: its lastTransitionTime, which has whole seconds. That of
-// the aggregator's own conditions is trusted only as far as its latency allows.
+// transitionOf returns the first instant at which a condition can have got its status. That is its lastTransitionTime,
+// which its writer chooses. For the aggregator's own conditions it is trusted only as far as the latency allows, so that
+// an aggregator cannot end its own inertia early by an old lastTransitionTime.
 func (us *Unions) transitionOf(c sourceChange) time.Time {
 	at, err := time.Parse(time.RFC3339, c.Value.LastTransitionTime)
 	if err != nil {
@@ -130,7 +133,9 @@ func normal(status string) string {
 	return "Unknown"
 }
 
-// unite: any bad one decides, then any unknown one. Where Unknown is bad, all that are not good decide together, once the inertia of one is over.
+// unite applies the rule of library-go to the conditions at an instant: any bad one decides, then any unknown one. With
+// UnknownIsBad (library-go's own behaviour) all that are not good decide together, once the inertia of one of them is
+// over. Held has those that must not be named yet.
 func (us *Unions) unite(suffix string, conditions map[string]source, at time.Time) United {
 	if len(conditions) == 0 {
 		return United{}

@@ -11,6 +11,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// Each node's reporter is judged by itself. The nodes are those on which a reporter process was seen, also where it
+// never wrote.
 func judgeCadence(v *facts.Facts) (f Finding) {
 	var nodes []string
 	for _, p := range v.Processes.OfRole(history.RoleReporter) {
@@ -26,7 +28,9 @@ func judgeCadence(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeSlow: no gap between two writes, nor before the first and after the last one while the reporter could write.
+// judgeSlow judges the gaps between two successful writes, and before the first and after the last one, while the
+// reporter could write. The bound is CadenceMax, I + J + R + W: a tick may come late by J, its slowest probe takes R,
+// and its write W.
 func judgeSlow(v *facts.Facts, f *Finding, node string) {
 	bound := v.CadenceMax() + v.Tolerance
 	for _, able := range v.Reporters.Writing(node) {
@@ -47,9 +51,12 @@ func judgeSlow(v *facts.Facts, f *Finding, node string) {
 	}
 }
 
-// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest, and at the latest that long after the
-// write before was done. A write that failed was tried. So many writes in a row are judged: by two, one that takes a bit less than the bound of judgeSlow each
-// time, and by seven or nine, one that omits every third.
+// judgeOmitted: each tick brings a write, whether anything has changed or not. A tick comes after I + J at the latest,
+// and at the latest that long after the write before was done. A write that failed was tried. So many writes in a row
+// are judged: by two, one that takes a bit less than the bound of judgeSlow each time, and by seven or nine, one that
+// omits every third. A single gap below CadenceMax proves nothing, since R and W are used up only if probes or writes
+// are slow. Over several ticks their real time is known from the journals, so that a bound of k (I + J) and what the
+// rounds took is tight.
 func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 	if v.Run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
@@ -90,8 +97,9 @@ func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, s
 	}
 }
 
-// judgeFast: ticks cannot be seen, only the writes that follow them after up to R + W. So the rate is judged over
-// 1, 2, 4 … 32 writes: k of them need k ticks.
+// judgeFast judges the rate over 1, 2, 4 … 32 writes: k of them need k ticks, at least I − J apart. Ticks cannot be
+// seen, only the writes that follow them after up to R + W: one early write proves nothing, and over k writes R + W
+// counts once.
 func judgeFast(v *facts.Facts, f *Finding, node string, writes []facts.Write, what, rule string, runs []span.Span) {
 	late := v.ProbeTimeout + v.WriteTimeout
 	for _, run := range runs {
@@ -125,7 +133,8 @@ func ticksOf(v *facts.Facts, node string) []facts.Write {
 	return out
 }
 
-// judgeTries: a reporter that is refused does not try more often than others write.
+// judgeTries judges that a refused reporter does not try more often than others write. A client library that retries by
+// itself (client-go does after Retry-After) is judged too: an overloaded API server sees its requests.
 func judgeTries(v *facts.Facts, f *Finding, node string) {
 	var tries []facts.Write
 	for _, r := range v.Requests.Tried[node] {
@@ -154,7 +163,8 @@ const (
 	lockstepPart = 10
 )
 
-// judgeLockstep: the jitter is there so that reporters which were started together do not write together for ever after.
+// judgeLockstep judges that ticks have jitter. Without it, reporters that were started together, as in a roll-out, write
+// to the same object at the same time for ever.
 func judgeLockstep(v *facts.Facts, f *Finding, node string) {
 	jitter := v.Jitter
 	if jitter <= 0 {
@@ -190,8 +200,10 @@ func waited(v *facts.Facts, a, b facts.Write) bool {
 	return b.From.Sub(a.To) > v.ProbeTimeout && b.From.Sub(a.From) <= v.Interval+v.Jitter+v.Tolerance
 }
 
-// longRound describes what made a round of probes take too long, where the journals of the node's plugins show it: a Status call that went on after its
-// deadline, or calls that were made in turn and not concurrently. It is empty otherwise.
+// longRound describes what made a round of probes take too long, where the journals of the node's plugins show it: a
+// Status call that went on after its deadline, or calls that were made in turn and not concurrently. It is empty
+// otherwise. It explains a violation and judges nothing. The API server of the node calls Status as well, so a call
+// counts only where no other one of the plugin overlaps it.
 func longRound(v *facts.Facts, node string, gap span.Span) string {
 	deadline, tolerance := v.ProbeTimeout, v.Tolerance
 	var calls []*history.Call

@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// A reporter that still runs may write the report of a node that is gone, so the bound counts from its last write, too.
 func judgeNoOrphan(v *facts.Facts) (f Finding) {
 	bound := v.CleanupBound() + v.Tolerance
 	for _, node := range v.Reports.Nodes() {
@@ -47,8 +48,9 @@ func cleaning(v *facts.Facts, node string, orphan span.Span, bound time.Duration
 	return v.Aggregator.Able
 }
 
-// overdue returns the first span in which an orphan stood for longer than bound since it became one or was last written, while the
-// aggregator could have removed it.
+// overdue returns the first span in which an orphan stood for longer than bound since it became one or was last written,
+// while the aggregator could have removed it. One violation for one orphan is enough: the rest of the span has the same
+// cause.
 func overdue(orphan span.Span, written []span.Span, bound time.Duration, able span.Set) span.Set {
 	late := span.Set{orphan}.Settled(bound).Intersect(span.Grown(written, 0, bound).Complement(orphan)).Intersect(able)
 	return late[:min(1, len(late))] // one violation for one orphan
@@ -67,6 +69,8 @@ func reportsWritten(v *facts.Facts, node string) (out []span.Span) {
 	return out
 }
 
+// An aggregator cannot tell a reporter that shuts down from one that lives on. So one return is allowed, for the write
+// that was under way; a second one shows that reporter and aggregator fight over the entry.
 func judgeNoResurrection(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		judgeEnding(v, &f, node)
@@ -110,7 +114,8 @@ func judgeNoResurrection(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeEnding: of a reporter that is asked to end, the write that was under way may still arrive, and no other.
+// judgeEnding judges that of a reporter that is asked to end (SIGTERM) only the write that was under way arrives. A
+// reporter that removes its entry at its end would make a restart look like a missing node.
 func judgeEnding(v *facts.Facts, f *Finding, node string) {
 	for _, a := range v.Actions.All {
 		if !a.EndsReporter(node) || a.Param("with") != "" || a.Param("overlap") != "" { // nobody asked it to end, or not at once

@@ -12,6 +12,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// It judges in two ways. Where everything was well for the recovery bound, only False is right. Anywhere else True needs
+// a cause that some plugin gave: judgeReasons.
 func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 	settled := settledHealthy(v)
 	for _, s := range settled {
@@ -28,7 +30,9 @@ func judgeFalseAlarm(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// settledHealthy is when everything had been well for longer than the recovery bound.
+// settledHealthy returns the spans in which everything had been well for longer than the recovery bound: every expected
+// plugin good by its journal, every reporter able to write, an aggregator in charge, and no foreign report on the CR.
+// Before the phase "before" the control plane is still coming up.
 func settledHealthy(v *facts.Facts) span.Set {
 	begin := cmp.Or(v.Phases[history.PhaseBefore], v.Phases[history.PhaseSteps], v.Period.From)
 	undisturbed := v.Aggregator.InCharge.Intersect(v.CR.Seen()).Intersect(foreignReports(v).Complement(v.Period))
@@ -83,12 +87,14 @@ func judgeReasons(v *facts.Facts, f *Finding) {
 	}
 }
 
-// believed is how long after a probe a rollup may still speak of it.
+// believed is how long after a probe a rollup may still speak of it: the report is fresh for 4 I after lastChecked,
+// which is up to R later than the beginning of the call, and the rollup follows within A plus tolerance.
 func believed(v *facts.Facts) time.Duration {
 	return contract.StaleAfter(v.Interval) + v.ProbeTimeout + v.Latency()
 }
 
-// causes is when a rollup could rightly say that some plugin was unhealthy, or in error.
+// causes returns the spans in which a rollup could rightly say that some plugin was unhealthy, or in error. A reporter
+// whose clock is ahead dates its entries into the future, and they are believed for as much longer.
 func causes(v *facts.Facts, status contract.Status) span.Set {
 	var out []span.Span
 	for _, t := range v.Plugins.All {

@@ -17,6 +17,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// judgeFormat judges what the system under test wrote, by the form that readers may rely on. Readers must be more
+// lenient (facts.DecodeMessage). The transition time may change once after a foreign write, which a reporter finds and
+// keeps.
 func judgeFormat(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		transition, others := "", ""
@@ -60,7 +63,8 @@ type violate func(rule, seen, allowed string)
 // ruleOf is the rule about a problem of an entry.
 func ruleOf(problem string) string { return map[string]string{facts.BadTime: "last-checked"}[problem] }
 
-// mayNotRead says whether a reporter was forbidden to read the CR, since its last write: it then knows of no lastTransitionTime to keep.
+// mayNotRead reports whether a reporter was forbidden to read the CR since its last write: it then knows of no
+// lastTransitionTime to keep. An apply must name one all the same.
 func mayNotRead(v *facts.Facts, node string, until time.Time) bool {
 	forbidden := false
 	for _, r := range v.Requests.Of[node] {
@@ -96,6 +100,8 @@ func judgeCondition(c *history.Condition, bad violate) {
 	judgeMessage(c.Message, bad)
 }
 
+// judgeMessage judges the entries by their raw JSON, since decoding into a struct would accept other orders, repeated
+// fields and unknown ones. The order is that of the contract's example.
 func judgeMessage(message string, bad violate) {
 	var items []json.RawMessage
 	if json.Unmarshal([]byte(message), &items) != nil || len(items) == 0 || len(items) > contract.MaxEntries {
@@ -183,6 +189,7 @@ func judgeDetail(entry, detail string, healthy, has bool, bad violate) {
 	}
 }
 
+// judgeTyped judges an item of the typed form. Lengths are code points, as maxLength of the CRD counts them.
 func judgeTyped(t contract.TypedReport, bad violate) {
 	entry := "typed report " + text.Quoted(t.NodeName+"/"+t.KeyID)
 	if _, problem := facts.DecodeTyped(t); problem != "" {

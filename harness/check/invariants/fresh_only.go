@@ -18,6 +18,8 @@ type lateWrites struct {
 	delivered       map[time.Time]int64 // by the beginning of what held it back: the late write
 }
 
+// The age of a probe counts at the API server's receipt, which is where a queue in the reporter ends. The bound is I + R
+// + W: a result is written in its own interval, or is dropped for the next one.
 func judgeFreshOnly(v *facts.Facts) (f Finding) {
 	bound := v.MaxProbeAge() + v.Tolerance
 	for _, node := range v.Reports.Nodes() {
@@ -41,8 +43,9 @@ func judgeFreshOnly(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeKept: a reporter probes again when a write has ended, or was given up. So one that was received after the probes of the next one had begun was kept
-// meanwhile, or was under way.
+// judgeKept judges that a write was not sent after the reporter had begun to probe anew. A reporter probes again when
+// its write has ended or was given up. So a write that was received after the probes of the next one had begun was kept
+// meanwhile, or was under way: explains tells these apart.
 func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
 	probed, probedNext := l.Plugins.ProbedAt(l.node, w.Entries), l.Plugins.ProbedAt(l.node, next.Entries)
 	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
@@ -57,8 +60,8 @@ func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
 	}
 }
 
-// aggregatorRedials is the time after which the aggregator, which writes the reports of streams, gives up a connection without answers. Until then it
-// writes to it, and what it writes last is not cancelled.
+// aggregatorRedials is the time after which the aggregator, which writes the reports of streams, gives up a connection
+// without answers. Until then it writes to that connection, and its last write is not cancelled.
 const aggregatorRedials = 3 * time.Second
 
 // explains reports whether a late write trickled over an impaired link, or can be the request that was under way when its connection was held up: what an API
@@ -120,8 +123,8 @@ func heldBack(v *facts.Facts, node string) span.Set {
 	return flowing.Intersect(v.Network.Fine(delays).Complement(v.Period).Complement(wide)).Complement(wide)
 }
 
-// trickled is when a throttled or lossy link delivered any number of writes after their senders had given them up: each that has been sent
-// takes its time, whoever waits.
+// trickled returns the spans in which a throttled or lossy link delivered any number of writes after their senders had
+// given them up. Bytes in a queue of the link cannot be taken back.
 func trickled(v *facts.Facts) span.Set {
 	return v.Network.Fine(func(l facts.Link) bool {
 		return l.OK() || l.State == history.LinkThrottled || l.State == history.LinkLossy

@@ -16,7 +16,9 @@ const NoExitID = "NO-EXIT"
 // maxOutput bounds what a violation shows of a process's output, in code points.
 const maxOutput = 400
 
-// judgeNoExit counts the processes under test that were started. Who restarts what ends is not known; it may take as long as a report stays fresh.
+// judgeNoExit counts the processes under test that were started. Programs are restarted by what runs them (a kubelet,
+// systemd, the harness), which is not known; it may take as long as a report stays fresh, so that no reader of the
+// rollup learns of it.
 func judgeNoExit(v *facts.Facts) (f Finding) {
 	for e := range v.Each(history.KindProcess) {
 		p := e.Process
@@ -41,7 +43,8 @@ func judgeNoExit(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// RolesUnderTest are those of the programs that a run judges.
+// RolesUnderTest returns the roles of the programs that a run judges. A fake plugin ends when a fault says so, and is
+// not judged.
 func RolesUnderTest(v *facts.Facts) []string {
 	roles := []string{history.RoleReporter, history.RoleAggregator, history.RoleOperator}
 	if !v.Run.Plugin.IsZero() { // a fake plugin may be made to crash
@@ -64,6 +67,8 @@ func startedAgain(v *facts.Facts, end *history.Event, until time.Time) bool {
 	return false
 }
 
+// Time in which a program is paused or was asked to end is not judged by other invariants. A program that could claim
+// such a time would pass them all.
 func judgeNoForgedExcuse(v *facts.Facts) (f Finding) {
 	for _, e := range v.Interruptions {
 		f.JudgedAt(e.At, e.At)

@@ -53,7 +53,7 @@ type Rule struct {
 // houseReasons is a rule of three invariants.
 const houseReasons = "the reasons of the rollups, and which of several is shown"
 
-// Violation is one instant at which an invariant did not hold.
+// Violation is one instant at which an invariant did not hold. Its JSON is part of verdict.json.
 type Violation struct {
 	Invariant string        `json:"invariant"`
 	Rule      string        `json:"rule,omitempty"` // the code of a Rule; empty if it is about the rest of the invariant
@@ -87,10 +87,12 @@ type Measure struct {
 	Value string `json:"value"`
 }
 
-// maxKept bounds how many violations of one invariant a finding has. It is more than a verdict shows, because a starved machine can cause many.
+// maxKept bounds how many violations of one invariant a finding has. It is more than a verdict shows, because a starved
+// machine can cause many.
 const maxKept = 100
 
-// Finding is what an invariant found on the history of one API server, or, after Add, of several.
+// Finding is what an invariant found on the history of one API server, or, after Add, of several. Judged is what makes a
+// pass worth something: an invariant that judged nothing has not been tested by the run.
 type Finding struct {
 	// Judged counts what was judged: writes, entries, changes or spans of time, as fits the invariant.
 	Judged     int
@@ -136,7 +138,8 @@ func (f *Finding) Add(name string, of Finding) {
 	}
 }
 
-// TakeHouse takes the violations of house rules out of a finding.
+// TakeHouse takes the violations of house rules out of a finding and returns them. A program of others that breaks one
+// is not wrong: the verdict lists them and does not fail, except with --strict.
 func (f *Finding) TakeHouse() []Violation {
 	house := slices.DeleteFunc(slices.Clone(f.Violations), func(x Violation) bool { return x.House == "" })
 	f.Violations = slices.DeleteFunc(slices.Clone(f.Violations), func(x Violation) bool { return x.House != "" })
@@ -162,7 +165,7 @@ func Code(id, rule string) string {
 	return id + "/" + rule
 }
 
-// allowedAt is what the truths of the last A plus tolerance before at allowed, for people.
+// allowedAt returns what the truths of the last A plus tolerance before at allowed, as text for a violation.
 func allowedAt(v *facts.Facts, at time.Time, show func(facts.Rollups) string) string {
 	var all []string
 	for _, t := range v.Truths.Near(span.New(at, at.Add(1))) {

@@ -11,8 +11,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// keepers has which API servers can read what, as the history has it so far: the configurations of the API servers of expected nodes, and
-// under which providers objects may lie.
+// keepers follows which API servers can read what, event by event: the configurations of the API servers of expected
+// nodes, and under which providers objects may lie. Providers are named after the key, "kms-2" or "aescbc-1", the first
+// of a configuration writes, and all read (EncryptionConfiguration in the Kubernetes documentation).
 type keepers struct {
 	*facts.Facts
 	expected   map[string]bool
@@ -49,7 +50,8 @@ func (k *keepers) apply(e *history.Event) {
 	}
 }
 
-// expect follows who is expected. What a node that leaves was told says nothing of one that takes over its name.
+// expect follows which nodes are expected. A node that comes back under the same name has a new disk, so what its
+// predecessor had loaded does not count.
 func (k *keepers) expect(nodes []history.ExpectedNode) {
 	before := k.expected
 	k.expected = map[string]bool{}
@@ -68,7 +70,8 @@ func (k *keepers) expect(nodes []history.ExpectedNode) {
 	}
 }
 
-// judgeable reports whether what a node is told can be judged: what those from the beginning are told first was in force before.
+// judgeable reports whether the configuration of a node can be judged. The first one of a node that was there from the
+// beginning was in force before the recording, whatever the others had.
 func (k *keepers) judgeable(node string) bool {
 	return len(k.configured[node]) > 0 || k.first != nil && !k.first[node]
 }
@@ -105,7 +108,8 @@ func (k *keepers) nodes() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.configured)), func(n string) bool { return !k.expected[n] })
 }
 
-// has is the configuration that the API server of a node has loaded; of one that is down, the newest, which it will read.
+// has returns the configuration that the API server of a node has loaded. kube-apiserver reloads the file some time
+// after it was written. One that is down will read the newest file when it starts.
 func (k *keepers) has(node string, at time.Time) []string {
 	if k.Processes.Runs(facts.Process{Role: k.Processes.Encryptor(), Node: node}, at) {
 		return k.loaded[node]

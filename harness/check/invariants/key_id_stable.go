@@ -9,6 +9,8 @@ import (
 
 // judgeKeyIDStable reads each plugin's answers in the order of the history. A key_id that comes back after
 // another one makes kube-apiserver rewrite everything again and again, and no rotation ever converges.
+// kube-apiserver compares the key_id of Status with that of each stored object to find stale ones (k8s.io/apiserver,
+// kmsv2, and docs/decisions/0007). Plugins of one cluster may change at different times; each is judged by itself.
 func judgeKeyIDStable(v *facts.Facts) (f Finding) {
 	now, left := map[facts.PluginID]string{}, map[facts.PluginID]map[string]bool{}
 	for e := range v.Each(history.KindCall) {

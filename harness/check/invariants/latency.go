@@ -77,6 +77,8 @@ type accusation struct {
 	accused span.Set // KMSPluginsDegraded was True and named the plugin
 }
 
+// accusations pairs each bad run of a plugin with the spans in which the rollup named it. DETECTION judges the beginning
+// of a run, RECOVERY its end.
 func accusations(v *facts.Facts) (all []accusation) {
 	failing := v.CR.Degraded("True")
 	for _, t := range v.Plugins.All {
@@ -92,7 +94,8 @@ func accusations(v *facts.Facts) (all []accusation) {
 	return all
 }
 
-// judgeDetection measures how long the rollup took to name the plugin.
+// judgeDetection measures how long the rollup took to name the plugin. It judges only bad runs that lasted for the bound
+// while reporter and aggregator could work: a shorter failure may be over before the next probe.
 func (a accusation) judgeDetection(v *facts.Facts, f *Finding, bound time.Duration) {
 	due := a.bad.From.Add(bound)
 	seen := a.accused.Clip(span.New(a.bad.From, span.Latest(a.bad.To, due).Add(bound)))
@@ -119,7 +122,8 @@ func (a accusation) judgeDetection(v *facts.Facts, f *Finding, bound time.Durati
 	f.Violate(a.violation(window, late, contract.ConditionDegraded+" True, naming "+a.String()+", within "+text.Short(bound)+" of its failure"))
 }
 
-// judgeRecovery measures how long the rollup went on naming the plugin after a bad run that ended.
+// judgeRecovery measures how long the rollup went on naming the plugin after a bad run that ended. Only a plugin that
+// was named can recover visibly.
 func (a accusation) judgeRecovery(v *facts.Facts, f *Finding, bound time.Duration) {
 	if a.bad.Recovered.IsZero() || !a.accused.Contains(a.bad.Recovered) {
 		return
@@ -168,7 +172,8 @@ func judgeUnprobed(v *facts.Facts, f *Finding, bound time.Duration) {
 	}
 }
 
-// firstFor is the first time of a length that lies within one span of s: what was disturbed begins anew.
+// firstFor returns the first span of a length that lies within one span of s. After a disturbance the bound counts from
+// its end: a reporter that could not write for a moment has a full interval again.
 func firstFor(s span.Set, length time.Duration) (span.Span, bool) {
 	i := slices.IndexFunc(s, func(x span.Span) bool { return x.Length() >= length })
 	if i < 0 {

@@ -10,6 +10,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// judgeMonotonic judges the states of each entry on the CR, corrected by the clock of its node. Two reporters of a node,
+// during a handover, may write in the other order than they probed, by R + W at most.
 func judgeMonotonic(v *facts.Facts) (f Finding) {
 	underWay := v.ProbeTimeout + v.WriteTimeout + v.Tolerance
 	for _, node := range v.Reports.Nodes() {
@@ -32,8 +34,8 @@ func judgeMonotonic(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeAdvance: between two writes of a reporter lies a tick, and the probes of n + 1 writes span n times I − J at least. By a lastChecked of whole seconds
-// two of them may look the same.
+// judgeAdvance judges that each write has the time of another probe: the probes of n + 1 writes span n (I − J) at least.
+// With a lastChecked of whole seconds, writes within a second may look the same.
 func judgeAdvance(v *facts.Facts, f *Finding, node string, two span.Set) {
 	for _, run := range v.Reporters.Runs(node) {
 		same, before := map[string]int{}, map[string]string{}

@@ -14,7 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// fate is what became of one object.
+// fate is what became of one object. Objects are compared by digests of their values, so that no history holds a value.
 type fate struct {
 	seq      int64
 	at       time.Time // of the last successful write
@@ -23,6 +23,8 @@ type fate struct {
 	read     *history.Event
 }
 
+// Only the harness's own objects are judged, as it knows what it wrote: by reads through the API, by the raw bytes in
+// etcd (their provider is in the prefix "k8s:enc:…"), and by the inventory of all keys.
 func judgeNoDataLoss(v *facts.Facts) (f Finding) {
 	fates := map[string]*fate{}
 	var lastRead time.Time
@@ -53,7 +55,8 @@ func judgeNoDataLoss(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// deletedKEK is the last instant at which a scenario deleted a KEK: what lay under it is lost, and meant to be.
+// deletedKEK returns the last instant at which a scenario deleted a KEK at the remote KMS: what was encrypted under it
+// is lost on purpose.
 func deletedKEK(v *facts.Facts) (at time.Time) {
 	for _, a := range v.Actions.All {
 		if a.Verb == "kms" && a.Param("op") == "delete" {
@@ -98,8 +101,8 @@ func (x *fate) judgeEnd(f *Finding, name string, lastRead, deletedKEK time.Time)
 	}
 }
 
-// judgeInventory: no object lies under a key that some API server does not have, and none was left out when every object was written
-// anew.
+// judgeInventory judges where all encrypted objects lie, those of others included: no object lies under a key that some
+// API server does not have, or that the operator has deleted, and none was left out when every object was written anew.
 func judgeInventory(v *facts.Facts, f *Finding) {
 	k := newKeepers(v)
 	for e := range v.Each(keeperKinds(history.KindStorageInventory)...) {

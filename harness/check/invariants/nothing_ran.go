@@ -7,9 +7,11 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// audited requests are what every rule about writes is judged by: an audit log that nobody read would satisfy all of them.
+// audited requests are what every rule about writes is judged by: without an audit log all of those rules would hold.
 const audited = "audited request of the watched identities or to the watched objects"
 
+// It is the invariant that fails if the harness itself is broken, for example when a recorder did not start. A green run
+// must be evidence.
 func judgeNothingRan(v *facts.Facts) (f Finding) {
 	found, operated, plugins := map[string]bool{}, v.Run.Lifecycle == history.LifecycleOperator, false
 	for n := range v.Events {

@@ -5,7 +5,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// judgeNothingSecret counts the logs that were searched, and fails for each find. Sums are recorded when all is over.
+// judgeNothingSecret counts the logs that were searched, and fails for each find. The search runs after teardown, when
+// no log grows any more, so its events come after the judged time and are read by EachRecorded.
 func judgeNothingSecret(v *facts.Facts) (f Finding) {
 	for e := range v.EachRecorded(history.KindSecrecy) {
 		s := e.Secrecy

@@ -13,8 +13,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// judgeOperatorConvergence judges the annotations of the newest key when they appear. What an operator does between, and how long it waits, is its own
-// business.
+// judgeOperatorConvergence judges the annotations of the newest key Secret at the instant when they appear. An operator
+// that switches the write key too early makes an API server write with a KEK that another node's plugin does not have.
+// How long the operator waits, and what else it does, is not judged.
 func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 	var before history.Decision
 	for e := range v.Each(history.KindDecision) {
@@ -34,7 +35,8 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e.
+// judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e. It
+// may act on what it read up to A plus tolerance ago, so one state of the CR in that window is enough.
 func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Violation) {
 	window, keyID, lacking := span.New(e.At, e.At).Grow(v.Latency(), v.Tolerance), strconv.FormatUint(e.Decision.Key, 10), ""
 	for _, s := range readable(v, window) {
@@ -76,8 +78,9 @@ func readable(v *facts.Facts, window span.Span) (out []facts.Snapshot) {
 	return out
 }
 
-// disagreement is the first node that does not freshly report the kekID of a healthy plugin, and what it reports instead; empty: there is none. An
-// entry from before its node came is that of another node of the same name.
+// disagreement returns the first node that does not freshly report the kekID of a healthy plugin, and what it reports
+// instead; empty if there is none. An entry from before the creation of its node is of an earlier node of the same name,
+// whose plugin may have had another KEK.
 func disagreement(v *facts.Facts, at time.Time, reports map[string]*facts.Report, nodes map[string]history.ExpectedNode, keyID, kek string) string {
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		r := reports[node]

@@ -15,6 +15,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check/text"
 )
 
+// It judges three records that a mistake cannot fool together: the user and field manager of each request (audit log),
+// managedFields of each state, and what changed from state to state.
 func judgeOwnership(v *facts.Facts) (f Finding) {
 	a, unforced := readAuthors(v), map[author]bool{}
 	for _, r := range v.Requests.All {
@@ -86,7 +88,8 @@ func judgeWriter(f *Finding, r *facts.Request) {
 	}
 }
 
-// unnamedManager is what API servers call the manager of a request that names none and has no user agent.
+// unnamedManager is what API servers call the manager of a request that names none and has no user agent. With a user
+// agent, its part before the first "/" is the manager, which is that of every client with the same binary.
 const unnamedManager = "unknown"
 
 // judgeOwners compares managedFields, where they changed, with who may own what.
@@ -121,8 +124,9 @@ func ownerOf(field string) (author, bool) {
 	return author{}, false
 }
 
-// author is a part of the system under test that writes: the reporter of a node, or, with no node, the aggregator. resource is what it writes, where
-// that matters: the reporters of several API servers of a node share one user.
+// author is a part of the system under test that writes: the reporter of a node, or, with no node, the aggregator.
+// resource is the CR that it writes: the reporters of several API servers of a node share one user, but each CR has
+// managers of its own.
 type author struct{ node, resource string }
 
 func (a author) String() string {
@@ -177,7 +181,8 @@ func (a authors) mayOwn(m managed, want author) bool {
 	return slices.Contains(a.of[m], want)
 }
 
-// judgeChanges asks for every change who may have made it.
+// judgeChanges looks for the write that made each change, and judges by its user. It needs no managedFields, which a
+// force apply takes over.
 func (a authors) judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
 	changes := changesOf(v, old, new)
 	if len(changes) == 0 {
@@ -192,8 +197,9 @@ func (a authors) judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapsho
 	}
 }
 
-// explaining is the writes to the CR, successful or of unknown outcome, that may have led from the state before to s: the one that
-// made its resourceVersion, and those of about that time whose own state was not seen by itself.
+// explaining returns the writes to the CR, successful or of unknown outcome, that may have led from the state before to
+// s: the one that made its resourceVersion, and those of about that time whose own state the watch did not deliver.
+// Watches may skip states that were replaced quickly. A change is a violation only if none of them may have made it.
 func (a authors) explaining(v *facts.Facts, s facts.Snapshot, before time.Time) (out []*facts.Request) {
 	if r := v.Requests.MadeBy[s.Object.ResourceVersion]; r != nil {
 		out = append(out, r)
@@ -258,8 +264,10 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 	return out
 }
 
-// stillNeeded reports whether an aggregator that removed a report must have known that it was needed. It can learn from its watch that the node is gone before
-// the recorder has written it down.
+// stillNeeded reports whether an aggregator that removed a report must have known that it was needed: the node was
+// expected for the whole stale bound before. The aggregator may learn from its watch that the node is gone before the
+// recorder has written it down, hence the tolerance after the removal. A report that is over the bounds of the policy
+// may always be removed.
 func stillNeeded(v *facts.Facts, node string, old *facts.Report, removed time.Time) bool {
 	configured := span.Earliest(removed.Add(v.Tolerance), v.Period.To)
 	expected := span.New(removed.Add(-v.StaleBound()-v.Tolerance), span.Latest(configured, removed.Add(time.Nanosecond)))

@@ -13,6 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// It lists everything that may cause a write, and calls a write without any of them unneeded. Each write of the CR wakes
+// all watchers of it, which in OpenShift are most controllers of the operator.
 func judgeQuiet(v *facts.Facts) (f Finding) {
 	if len(v.Requests.All) == 0 {
 		return f
@@ -47,7 +49,8 @@ func judgeQuiet(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// heldUp is when there is cause to write, where what the aggregator answers to may come late: a cause in such a time lasts until its end.
+// heldUp extends the causes that come while the aggregator may learn of them late: such a cause lasts until the end of
+// that time.
 func heldUp(causes, late span.Set) span.Set {
 	out := slices.Clone(causes)
 	for _, l := range late {
@@ -58,7 +61,8 @@ func heldUp(causes, late span.Set) span.Set {
 	return span.Merge(out)
 }
 
-// lateCauses is when what the aggregator answers to may be longer ago than a latency: it learnt of it late, or was refused until now.
+// lateCauses returns the spans in which the aggregator may answer to something older than a latency, because its watches
+// were late or its requests were refused until now.
 func lateCauses(v *facts.Facts) span.Set {
 	var out []span.Span
 	for _, l := range v.LateWatches {
@@ -190,8 +194,9 @@ func ages(v *facts.Facts, s facts.State[facts.Report], last bool) (out []time.Ti
 	return out
 }
 
-// sameNews: two reports that differ in nothing but when they were checked, and that are believed, stale or skewed alike: the message names an entry that is not
-// believed, whatever is worse, and a clock that is wrong writes reports that are stale when they come.
+// sameNews reports whether two reports differ in nothing but when they were checked, and are believed, stale or skewed
+// alike. A rollup does not depend on the rest. A clock that is wrong writes reports that are stale when they come, and
+// those are news.
 func sameNews(v *facts.Facts, a, b *facts.Report, now time.Time) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -213,7 +218,9 @@ const (
 	keptRetryAfter = 5 * time.Second
 )
 
-// judgeRestraint: an aggregator that is refused backs off, and comes back when it was told to.
+// judgeRestraint judges that an aggregator that is refused backs off, and keeps to Retry-After. Requests count by kind
+// (verb, resource, name), because each of its loops backs off by itself. 404 and 409 are no refusals but answers to
+// which a client acts at once.
 func judgeRestraint(v *facts.Facts, f *Finding) {
 	if len(v.Refusals.All) == 0 {
 		return

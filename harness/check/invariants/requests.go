@@ -18,7 +18,8 @@ import (
 // AcceptedID is the invariant that refused writes violate.
 const AcceptedID = "ACCEPTED"
 
-// judgeAccepted makes one violation of all refusals of one writer for one cause.
+// judgeAccepted makes one violation of all refusals of one writer for one cause: a reporter that is wrong repeats it at
+// each interval.
 func judgeAccepted(v *facts.Facts) (f Finding) {
 	var refused []*facts.Request
 	for _, r := range v.Requests.All {
@@ -61,8 +62,9 @@ func grouped[K comparable](all []*facts.Request, key func(*facts.Request) K) (gr
 	return groups
 }
 
-// invalid reports whether an API server refused a request for what it says, and would refuse it from any user. A JSON patch is refused as
-// invalid when its test fails, which is how it finds out that an object has changed.
+// invalid reports whether an API server refused a request for its content, and would refuse it from any user. Codes that
+// tell of load, of rights or of a lost race do not count. Two exceptions: a JSON patch whose test fails is refused as
+// 422 by design, which is how its sender learns that the object has changed; and an apply of an unknown field is 500.
 func invalid(r *facts.Request) bool {
 	switch r.Code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
@@ -138,6 +140,8 @@ const maxTexts = 3
 // maxCauses bounds the causes that are shown of one refusal; a list of 200 items can have one for each.
 const maxCauses = 4
 
+// A request that was refused counts as well: it shows what the program would do with more rights. With an
+// administrator's credentials, as OpenShift's reporter has, reads are not judged.
 func judgeLeastPrivilege(v *facts.Facts) (f Finding) {
 	for _, r := range v.Requests.All {
 		if r.Node == "" || v.Run.ReporterIdentity == history.IdentityAdmin && !r.Write {

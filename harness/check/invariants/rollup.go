@@ -14,6 +14,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// It computes what the rollups had to say from the reports alone (facts.Truths) and not from the plugins: a reporter
+// that lies is a violation of TRUTHFUL-PROBE, and an aggregator that believes it is right.
 func judgeRollupTruth(v *facts.Facts) (f Finding) {
 	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	f.measure("judged", text.Short(judged.Total()))
@@ -95,7 +97,8 @@ func (k rollupKind) show(r facts.Rollups) string {
 	return k.of(r).String()
 }
 
-// names reports whether a rollup's message names who ("node" or "node/keyID"), as a word of its own, or is cut.
+// names reports whether a rollup's message names who ("node" or "node/keyID"), or is cut. It must be a word of its own:
+// "cp-1" is not named by "cp-10". Punctuation around it is the writer's choice.
 func names(message, who string) bool {
 	who = nameShown(who)
 	for rest, at := message, 0; ; {
@@ -132,6 +135,8 @@ func isCut(message string) bool {
 	return regexp.MustCompile(`and [0-9]+ more$`).MatchString(message)
 }
 
+// It is a part of ROLLUP-TRUTH with an ID of its own, because rotation controllers continue at exactly this value
+// (False/AsExpected).
 func judgeConvergence(v *facts.Facts) (f Finding) {
 	judged := v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())
 	done := facts.Value{Status: "False", Reason: contract.ReasonAsExpected}
@@ -181,6 +186,7 @@ func judgeAbsence(v *facts.Facts) (f Finding) {
 	return f
 }
 
+// It uses the writes in the audit log and not facts.Truths, so that it and ROLLUP-TRUTH check each other.
 func judgeStaleUnknown(v *facts.Facts) (f Finding) {
 	healthy := v.CR.Degraded("False")
 	bound := contract.StaleAfter(v.Interval) + v.Latency()
@@ -199,7 +205,8 @@ func judgeStaleUnknown(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// landed is the writes of node's reporter that took effect: the successful ones, and those of unknown outcome whose report the CR shows.
+// landed returns the writes of node's reporter that took effect: the successful ones, and those of unknown outcome whose
+// report the CR shows.
 func landed(v *facts.Facts, node string) []facts.Write {
 	out := slices.Clone(v.Reporters.Writes(node))
 	for _, r := range v.Requests.Tried[node] {
@@ -214,8 +221,9 @@ func landed(v *facts.Facts, node string) []facts.Write {
 	return out
 }
 
-// silences is when the last write of node that took effect was older than 4 I + A. What was checked by a clock that was ahead is believed for as much longer; one that
-// was behind is believed for less.
+// silences returns the spans in which the last write of node that took effect was older than 4 I + A. What was checked
+// by a clock that was ahead is believed for as much longer. One that was behind is believed for less, which only makes
+// the rollup Unknown earlier.
 func silences(v *facts.Facts, node string) []span.Span {
 	var out []span.Span
 	writes := landed(v, node)
@@ -232,8 +240,10 @@ func silences(v *facts.Facts, node string) []span.Span {
 	return out
 }
 
-// judgeFalseHealthy judges the part of a bad run in which the rollup must show it: from where reporter and aggregator could do
-// their work for the whole detection bound, to the end of the run, while the plugin is expected.
+// judgeFalseHealthy judges the part of a bad run in which the rollup must not be False: from where reporter and
+// aggregator could do their work for the whole detection bound, to the end of the run, while the plugin is expected.
+// Once it was due it stays due: if the reporter then stops, the rollup is True until the report is stale, and Unknown
+// after that.
 func judgeFalseHealthy(v *facts.Facts) (f Finding) {
 	healthy, bound := v.CR.Degraded("False"), v.DetectionBound()+v.Tolerance
 	for _, t := range v.Plugins.All {

@@ -13,7 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// silence is how long an aggregator may take to notice a reporter that is gone without a word (contract, "Streaming").
+// silence is how long an aggregator may take to notice a reporter that is gone without closing its stream: a ping after
+// 1 s without data, and 3 s for the answer (contract, "Streaming").
 const silence = 4 * time.Second
 
 func judgeStreamTruth(v *facts.Facts) (f Finding) {
@@ -55,7 +56,8 @@ func replica(h health, node string) (r contract.ReplicaHealth) {
 	return r
 }
 
-// judgeLists: each node is ready or not, as its replica and the generation say, and Ready sums that up.
+// judgeLists judges each state by itself: each node is in one of the two lists, as its replica and the generation say,
+// and Ready sums that up.
 func judgeLists(f *Finding, h health) {
 	bad := func(node, seen, allowed string) {
 		f.Violate(Violation{At: h.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + seen, Allowed: allowed})
@@ -103,7 +105,9 @@ func judgeMembership(v *facts.Facts, f *Finding, all []health, node string) {
 	}
 }
 
-// judgeDeaf: a reporter that is gone, or cannot be heard, is Unknown.
+// judgeDeaf judges that a reporter that is gone, or cannot be heard, is Unknown. If the process ended on a node that
+// runs and is connected, the kernel closes the stream, and the bound is the latency alone. Otherwise the ping has to
+// fail first: silence more.
 func judgeDeaf(v *facts.Facts, f *Finding, all []health, node string) {
 	reporter := facts.Reporter(node)
 	if len(v.Processes.States[reporter]) == 0 {
@@ -134,7 +138,8 @@ func judgeDeaf(v *facts.Facts, f *Finding, all []health, node string) {
 	}
 }
 
-// judgeHeard: of a reporter that is heard the EncryptionHealth says what the report on the CR says.
+// judgeHeard judges that of a reporter that is heard the EncryptionHealth says what the report on the CR says. After a
+// reconnect, the reporter has until its next tick, so the bound is that of the cadence.
 func judgeHeard(v *facts.Facts, f *Finding, all []health, node string) {
 	bound := v.CadenceMax() + v.Latency()
 	heard := v.Reporters.Able(node).Intersect(v.Expectations.Node(node)).Settled(bound).Intersect(v.Aggregator.Able)
@@ -156,7 +161,8 @@ func judgeHeard(v *facts.Facts, f *Finding, all []health, node string) {
 	}
 }
 
-// judgeConnects: between the start of a reporter and its first report the EncryptionHealth says Unknown, and nothing else after that.
+// judgeConnects judges that between the start of a reporter and its first report the EncryptionHealth says Unknown, and
+// nothing else. A reporter probes nothing before its node is Unknown.
 func judgeConnects(v *facts.Facts, f *Finding, all []health, node string) {
 	writes := v.Reporters.Writes(node)
 	for _, start := range v.Processes.States[facts.Reporter(node)] {

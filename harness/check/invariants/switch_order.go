@@ -12,6 +12,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// The order is that of the Kubernetes documentation for rotating a key: add it for reading on all API servers, write
+// with it, rewrite all objects, remove the old one. Any shortcut makes objects unreadable for some API server.
 func judgeSwitchOrder(v *facts.Facts) (f Finding) {
 	k := newKeepers(v)
 	for e := range v.Each(keeperKinds(history.KindProcess, history.KindContainer)...) {
@@ -30,7 +32,8 @@ func judgeSwitchOrder(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// judgeMigrated judges the end of a migration: an API server that still writes with another provider leaves objects under that.
+// judgeMigrated judges the end of a migration. An API server that still writes with another provider leaves objects
+// under that, and the removal of its key would lose them.
 func (k *keepers) judgeMigrated(f *Finding, e *history.Event) {
 	if len(e.Encryption.Providers) == 0 {
 		return
@@ -46,7 +49,8 @@ func (k *keepers) judgeMigrated(f *Finding, e *history.Event) {
 	}
 }
 
-// judgeConfigured judges a new configuration by what the others have loaded, and by what may lie in etcd.
+// judgeConfigured judges a new configuration by what the others have loaded, and by what may lie in etcd. What the
+// others were configured with does not count: an API server that has not reloaded cannot read what this one writes.
 func (k *keepers) judgeConfigured(f *Finding, e *history.Event) {
 	x := e.Encryption
 	if len(x.Providers) == 0 {
@@ -125,7 +129,8 @@ func (k *keepers) judgeRevised(f *Finding, e *history.Event) {
 	}
 }
 
-// reportsStill reports whether the reporter of a node has not been stopped since its plugin was last expected.
+// reportsStill reports whether the reporter of a node has not been stopped since its plugin was last expected: its flags
+// then still have the socket, and it would report an error for a plugin that ended as planned.
 func reportsStill(v *facts.Facts, p facts.PluginID, at time.Time) bool {
 	reporter := facts.Reporter(p.Node)
 	var since time.Time

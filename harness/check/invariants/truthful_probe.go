@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// An entry that stands for several states of the CR is judged once, by its lastChecked.
 func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
 	for _, node := range v.Reports.Nodes() {
 		judged := map[string]string{} // by keyID, lastChecked of the last entry that was judged
@@ -35,7 +36,8 @@ func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
 	return f
 }
 
-// flags are the plugins of a node that its reporter has in its flags from an instant on.
+// flags are the plugins of a node that its reporter has in its flags from an instant on. A reporter takes no new sockets
+// while it runs, so a change takes effect when its pod has been replaced.
 type flags struct {
 	from     time.Time
 	keyIDs   []string
@@ -148,8 +150,9 @@ func compareEntry(v *facts.Facts, e facts.Entry, c facts.Probe, r *facts.Report)
 	return "", ""
 }
 
-// sameKEK: the kekID is carried verbatim, or left out where it is not usable. The typed form requires one and may
-// then hold an earlier one.
+// sameKEK reports whether the kekID is the key_id as sent, or is left out where it is not usable. The typed form
+// requires one and may then have an earlier one. The journal of a plugin cuts long key_ids, and both sides replace
+// invalid bytes in their own way (squash).
 func sameKEK(kekID string, c *history.Call, typed bool) bool {
 	if c.KEKID == "" || facts.KEKBytes(c) > contract.MaxKEKIDBytes {
 		return kekID == "" || typed
@@ -169,8 +172,9 @@ func squash(s string) string {
 	return s
 }
 
-// rightCode: the detail of an error names the gRPC code that the plugin sent. Where the caller gave up first, or the
-// answer could not be delivered, the plugin does not know which code the caller saw.
+// rightCode reports whether the detail of an error names the gRPC code that the plugin sent, in any spelling
+// ("Unavailable", "UNAVAILABLE"). Where the caller gave up first, or the answer could not be delivered, the plugin does
+// not know which code the caller saw.
 func rightCode(detail string, c facts.Probe) bool {
 	if c.Outcome != history.CallError || c.Answers != facts.MayError || c.Code == "" || c.Code == "OK" {
 		return detail != ""
@@ -187,7 +191,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// records reports whether the first words of the text stand in the detail. An empty text needs none.
+// records reports whether the first words of the text are in the detail. Only ASCII words count, and five of them: a
+// reporter may replace control characters and cut the text. An empty text needs none.
 func records(detail, text string) bool {
 	if detail == "" {
 		return text == ""

@@ -18,7 +18,8 @@ const (
 	hopRemoteKMS = "remote-kms"
 )
 
-// hop is one operation as one party saw it.
+// hop is one operation as one party saw it: the API server in its log, the plugin in its journal, the remote KMS in its
+// own.
 type hop struct {
 	at          time.Time
 	seq         int64
@@ -27,6 +28,7 @@ type hop struct {
 	ok          bool
 }
 
+// kube-apiserver makes a new uid for each call of a plugin, and logs it with the object.
 func judgeUID(v *facts.Facts) (f Finding) {
 	calls, hops := readHops(v)
 	seen := map[string]hop{}
@@ -116,7 +118,8 @@ func followHops(v *facts.Facts, f *Finding, calls, hops []hop, party string) {
 	}
 }
 
-// edge is how near the ends of a recording, or the death of a process, a record of the other party may be missing.
+// edge is how near the ends of a recording, or the death of a process, a record of the other party may be missing: logs
+// are buffered, and a recorder that follows a file starts and ends a little late.
 const edge = 2 * time.Second
 
 func (h hop) near() span.Span { return span.New(h.at, h.at).Grow(edge, edge) }
@@ -142,7 +145,8 @@ func barred(v *facts.Facts, h hop) bool {
 	})
 }
 
-// concurrent is how far apart the Decrypts of one list of an API server's may be.
+// concurrent is how far apart the Decrypts of one list of an API server may be. A list decrypts its items with several
+// workers.
 const concurrent = 500 * time.Millisecond
 
 // givenUp: an API server that reads many objects has several of them decrypted at the same time, and gives up the others when one fails:

@@ -13,6 +13,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
+// The union is computed from the CR as it stood (facts.Unions), so that a rollup that is wrong is not reported a second
+// time here.
 func judgeUnion(v *facts.Facts) (f Finding) {
 	for _, t := range slices.Sorted(maps.Keys(v.ClusterOperator.States)) {
 		for _, s := range v.ClusterOperator.States[t] {
@@ -70,7 +72,8 @@ func judgeLeft(v *facts.Facts, f *Finding) {
 	}
 }
 
-// leaked: a reporter's condition type as a type, or as the source of a line.
+// leaked reports whether a reporter's condition is a condition of the ClusterOperator, or the source of a line of a
+// message ("TYPE: message", as library-go joins them).
 func leaked(conditionType, message string) bool {
 	return strings.HasPrefix(conditionType, contract.ReporterConditionPrefix) || slices.ContainsFunc(strings.Split(message, "\n"), func(line string) bool {
 		source, _, ok := strings.Cut(line, ": ")
@@ -78,7 +81,8 @@ func leaked(conditionType, message string) bool {
 	})
 }
 
-// explains reports whether a condition of the ClusterOperator is as a union demands.
+// explains reports whether a condition of the ClusterOperator is as a union demands: its status, every deciding source
+// named in its message (unless that is cut), and none that is still held back by its inertia.
 func explains(u facts.United, c *history.Condition) bool {
 	if c == nil || c.Status != u.Status {
 		return false

@@ -109,7 +109,9 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	return e, nil
 }
 
-// Within implements backend.Within. In a bubble nothing may wait for a context from outside, so that one is looked at once a second.
+// Within implements backend.Within. A goroutine in a bubble that waits for something outside of it (the channel of a
+// context) would not count as blocked, and stop virtual time. So the outer context is read once a second of virtual
+// time.
 func (b *Backend) Within(ctx context.Context, seed int64, f func(ctx context.Context)) (err error) {
 	dir, remove, err := bubble.MakeFolder()
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// clocks are how far the clocks of machines are ahead of the true time, by role and node.
+// clocks has how far the clocks of machines are ahead of the true time, by role and node. Aggregators have one clock,
+// reporters that of their node.
 type clocks struct {
 	mu    sync.Mutex
 	ahead map[[2]string]time.Duration

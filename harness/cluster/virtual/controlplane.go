@@ -30,7 +30,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// ControlPlane is one store and its API servers. Its methods may be called at the same time.
+// ControlPlane is one store and its API servers. It does for sim what etcd and kube-apiserver processes do for local,
+// behind the same interfaces, so that verbs, resets and recorders are those of local. Its methods may be called at the
+// same time.
 type ControlPlane struct {
 	machine        *machine
 	dir, logs      string
@@ -80,7 +82,8 @@ func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.O
 	return c, nil
 }
 
-// stands reports whether the pod of a token is there.
+// stands reports whether the pod of a token exists, with the UID of the token: a token that is bound to a pod ends with
+// it.
 func (c *ControlPlane) stands(b identity.Bound) bool {
 	if b.Pod == "" {
 		return true
@@ -107,7 +110,8 @@ func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, erro
 	return s, nil
 }
 
-// address is where the API server of a node is, without port.
+// address is where the API server of a node is found, without port. In scenarios with alternative services clients
+// compare the addresses of API servers with their own, so each server has an IP address; elsewhere the name is enough.
 func (c *ControlPlane) address(node string) string {
 	if c.alternatives == nil {
 		return node
@@ -221,7 +225,8 @@ func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
 	return []live.Target{{Unit: c.etcd, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
-// plainText begins what kube-apiserver stores of a built-in object that is not encrypted.
+// plainText begins what kube-apiserver stores of a built-in object that is not encrypted: the magic number of its
+// protobuf encoding. JSON follows it here, since only the prefix is looked at.
 var plainText = []byte("k8s\x00")
 
 func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
@@ -235,6 +240,8 @@ func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error)
 	return found[0].Value, nil
 }
 
+// RangeEtcd builds keys and values of the objects that may be encrypted. An object that is not encrypted has no stored
+// bytes (apiserver.Cluster).
 func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")

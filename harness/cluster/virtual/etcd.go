@@ -11,8 +11,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// etcd is the one member: the store itself, which API servers reach or not. What is in it stays. While it is paused requests wait, as for a member that
-// has ended.
+// etcd is the one member: the store itself, which API servers reach or not. Its content stays. While it is paused or has
+// ended, requests wait until their time-out, because the client of an API server reconnects for as long. There is no
+// quorum and no election on sim.
 type etcd struct {
 	live.Phases
 	machine *machine
@@ -42,7 +43,7 @@ func (e *etcd) become(p live.Phase, state string) error {
 	return nil
 }
 
-// wake lets those look again who wait for it.
+// wake lets all waiting requests check again whether they reach it.
 func (e *etcd) wake() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +73,7 @@ func (s *server) SetEtcdLink(f netfault.Fault) error {
 	return nil
 }
 
-// storage returns when the API server reaches etcd.
+// storage returns when the API server reaches etcd. A slow link costs a request one round trip, twice its delay.
 func (s *server) storage(ctx context.Context) error {
 	for {
 		s.mu.Lock()

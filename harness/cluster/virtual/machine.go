@@ -25,10 +25,13 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// Main is a program: it runs on a host until it ends or ctx does, and returns its exit code.
+// Main is a program: it runs on a host until it ends or ctx does, and returns its exit code. Cancelling ctx is its
+// SIGTERM. It must use the host for the network, files, time of day, randomness and the environment, and end all its
+// goroutines.
 type Main func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int
 
-// machine runs programs as goroutines, each on a machine of its own of a network in memory. It implements live.Machine.
+// machine runs programs as goroutines, each on a machine of its own of a network in memory. It implements live.Machine,
+// which on local starts processes.
 type machine struct {
 	network  *network.Network
 	seed     uint64
@@ -124,7 +127,8 @@ type unit struct {
 
 var _ live.Unit = (*unit)(nil)
 
-// run is one life of a program, on a machine of its own.
+// run is one run of a program, on a machine of its own. A new run gets a new machine, as a new process gets new sockets:
+// connections of the one before it cannot reach it.
 type run struct {
 	host string
 	pid  int // how many there were of its name, with this one
@@ -140,7 +144,7 @@ type run struct {
 	held bool // paused or silenced
 }
 
-// readyPoll is how often a program is asked whether it is ready.
+// readyPoll is how often a program is asked whether it is ready; it is the resolution of a start in virtual time.
 const readyPoll = 20 * time.Millisecond
 
 // stopTimeout is how long a program has to end when it is asked to.
@@ -173,6 +177,8 @@ func (u *unit) Start(ctx context.Context) error {
 
 // A program takes a moment until it does something: between the end of one and the start of the next there is time.
 const (
+	// A process takes some milliseconds until it runs (fork, exec, and the runtime of Go). Without them a restart would
+	// be over in the instant in which it began, and no other program could notice it.
 	leastBoot = 3 * time.Millisecond
 	moreBoot  = 7 * time.Millisecond
 )
@@ -341,7 +347,8 @@ func (u *unit) Stop(ctx context.Context) error {
 	return u.Kill(ctx)
 }
 
-// Kill implements live.Unit. The program's connections break first: what it does when its context ends reaches nobody. Files of its sockets stay.
+// Kill implements live.Unit. A goroutine cannot be killed, so the machine is isolated first: what the program does when
+// its context ends reaches nothing. Files of its sockets stay, as after SIGKILL.
 func (u *unit) Kill(context.Context) error {
 	if r := u.current(); r != nil {
 		return u.kill(r)
@@ -349,6 +356,7 @@ func (u *unit) Kill(context.Context) error {
 	return nil
 }
 
+// kill waits until the program has ended. One that ignores its context would stop the run here, in real time as well.
 func (u *unit) kill(r *run) error {
 	r.ask(process.CauseKill)
 	left := u.machine.network.Isolate(r.host)
@@ -369,7 +377,9 @@ func (r *run) ask(c process.Cause) {
 // errPause is why a program that does things by itself cannot be paused.
 var errPause = fmt.Errorf("pause: %w in simulation: a goroutine cannot be stopped. Silence cuts it off from other machines, while its timers go on", errors.ErrUnsupported)
 
-// Pausable reports whether programs of a role can be paused. They are those that only answer: to others, one whose connections stand still is the same as one that stands still.
+// Pausable reports whether programs of a role can be paused. They are those that only answer requests: their clients
+// cannot tell a machine whose connections stand still from a process that is stopped. A program that acts by timers (a
+// reporter) would go on.
 func Pausable(role string) bool {
 	return slices.Contains([]string{history.RoleEtcd, history.RoleAPIServer, history.RolePlugin, history.RoleRemoteKMS}, role)
 }

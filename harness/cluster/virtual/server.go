@@ -36,7 +36,8 @@ import (
 // securePort of an API server.
 const securePort = ":6443"
 
-// server is an API server on a node, with kube-apiserver's own encryption.
+// server is an API server on a node, with kube-apiserver's own encryption. It stays over several runs of the API server,
+// as a static pod does.
 type server struct {
 	cluster    *ControlPlane
 	aggregated *aggregated                                  // nil: it is a kube-apiserver
@@ -57,7 +58,7 @@ type server struct {
 
 var _ local.NodeServer = (*server)(nil)
 
-// served is one life of an API server.
+// served is one run of an API server.
 type served struct {
 	api        *apiserver.Server
 	encryption *encryption.Encryption
@@ -199,7 +200,8 @@ func (o *served) close() error {
 	return errors.Join(errs...)
 }
 
-// transformer encrypts what an EncryptionConfiguration can name; all else stays as it is, and costs nothing.
+// transformer encrypts secrets and configmaps, the resources that scenarios and OpenShift's operators encrypt; all else
+// stays as it is, and costs nothing.
 func (s *server) transformer(by *encryption.Encryption) func(schema.GroupResource) value.Transformer {
 	return func(r schema.GroupResource) value.Transformer {
 		if s.aggregated == nil && (r.Group != "" || r.Resource != "secrets" && r.Resource != "configmaps") {
@@ -333,7 +335,7 @@ func (s *server) Status() live.Status {
 	return live.Status{Phase: s.phase, PID: s.lives}
 }
 
-// shortestToken is what kube-apiserver's validation demands of a TokenRequest.
+// shortestToken is what kube-apiserver's validation demands of a TokenRequest (pkg/apis/authentication/validation).
 const shortestToken = 10 * time.Minute
 
 func (s *server) token(q *apiserver.Request) (any, error) {

@@ -56,7 +56,7 @@ func (b *builder) addEvents() {
 		e := t.event
 		b.share = t.owner
 		w := b.word(e, i)
-		w.at, w.text = b.mine(w.at), contract.SafeText(w.text, maxText)
+		w.at, w.text = b.inShare(w.at), contract.SafeText(w.text, maxText)
 		b.lanes.need(w.at)
 		x := Event{Seq: e.Seq, At: b.ms(e.At), Kind: string(e.Kind), Class: w.class, Text: w.text, key: w.key, at: w.at}
 		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {

@@ -53,15 +53,15 @@ func sharesOf(events []history.Event) (kept []history.Event, told []telling, all
 	return kept, told, all
 }
 
-// mine puts a place into the lanes of the API server whose events are told. The scenario's and the network's are everybody's.
-func (b *builder) mine(p place) place {
+// inShare puts a place into the rows of the API server that the current share is about. Rows of the scenario and the network belong to all.
+func (b *builder) inShare(p place) place {
 	if p.lane() == laneNode || p.lane() == laneRollups || p.lane() == laneData {
 		p.api = b.share.name
 	}
 	return p
 }
 
-// closeShares: a report that nobody renewed had become stale.
+// closeShares ends every share: a report that was not renewed had become stale.
 func (b *builder) closeShares(until time.Time) {
 	for _, s := range b.shares {
 		b.share = s

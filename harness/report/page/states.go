@@ -4,7 +4,7 @@ import "time"
 
 // set says what a row is from an instant on. Saying the same again changes nothing.
 func (b *builder) set(p place, at time.Time, class Class, text string, event int) {
-	p = b.mine(p)
+	p = b.inShare(p)
 	b.lanes.need(p)
 	from := b.ms(at)
 	if i, ok := b.open[p]; ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/internal/text"
 )
 
-// word is one event in words: where it stands, how it looks, what it says.
+// word is the text of one event, with its place on the page and its class.
 type word struct {
 	at    place
 	class Class
@@ -16,10 +16,10 @@ type word struct {
 	key   string
 }
 
-// maxText bounds the words of one event.
+// maxText bounds the text of one event, in characters.
 const maxText = 300
 
-// word tells an event, and enters what it changes into the states.
+// word makes the text of an event, and records in the states what it changes.
 func (b *builder) word(e history.Event, index int) word {
 	switch {
 	case e.Run != nil:

@@ -74,7 +74,7 @@ func (b *builder) link(at time.Time, l history.Link, index int) word {
 	case history.LinkCut:
 		w.text = strings.TrimSpace(w.text + " " + l.Direction)
 	}
-	if _, known := b.open[b.mine(w.at)]; !known {
+	if _, known := b.open[b.inShare(w.at)]; !known {
 		b.set(w.at, b.began, OK, history.LinkOK, index)
 	}
 	b.set(w.at, at, w.class, l.State, index)

@@ -82,7 +82,7 @@ func (b *builder) staleUntil(p place, at time.Time) {
 		return
 	}
 	if since := checked.Add(contract.StaleAfter(b.run.Timing.Interval)); since.Before(at) {
-		b.set(p, since, Unknown, "stale", b.out.States[b.open[b.mine(p)]].Event)
+		b.set(p, since, Unknown, "stale", b.out.States[b.open[b.inShare(p)]].Event)
 	}
 }
 

@@ -40,7 +40,7 @@ func call(c history.Call, deadline time.Duration) word {
 	return w
 }
 
-// request is one line of an audit log, in the lane of whoever made it.
+// request is one line of an audit log, in the row of the client that made it.
 func request(r history.Request) word {
 	w := word{at: place{node: r.APIServer, row: rowAPIServer}, class: Quiet}
 	switch node := r.Reporter(); {

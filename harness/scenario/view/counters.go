@@ -48,7 +48,7 @@ func (s *stored) object(d history.Data) bool {
 		if s.digests[d.Object] != nil { // perhaps it was made
 			s.digests[d.Object] = append(s.digests[d.Object], d.Digest)
 		}
-	case d.Op == history.DataRead && d.OK && s.same(d):
+	case d.Op == history.DataRead && d.OK && s.matches(d):
 		s.data.Verified++
 	case d.Op == history.DataRead:
 		s.data.Lost++
@@ -58,7 +58,8 @@ func (s *stored) object(d history.Data) bool {
 	return true
 }
 
-func (s *stored) same(d history.Data) bool {
+// matches reports whether a read returned a value that was written. Without a digest of a write any value may be right.
+func (s *stored) matches(d history.Data) bool {
 	written, ok := s.digests[d.Object]
 	return !ok || d.Digest == "" || slices.Contains(written, "") || slices.Contains(written, d.Digest)
 }

@@ -26,8 +26,9 @@ const (
 	admissionGroup = "admissionregistration.k8s.io"
 )
 
-// Access authorizes and admits requests by the objects of a cluster: roles and bindings, and ValidatingAdmissionPolicies. All API servers of a
-// cluster can share one.
+// Access authorizes and admits requests by the objects of a cluster: roles and bindings, and
+// ValidatingAdmissionPolicies. It is evaluated by kube-apiserver's own code (packages rbac and admission), so that
+// ci/manifests are tested on sim as well. All API servers of a cluster can share one.
 type Access struct {
 	cluster  *Cluster
 	roles    rbac.Roles
@@ -102,7 +103,8 @@ func (r reviews) Create(_ context.Context, asked *authorization.SubjectAccessRev
 	return out, r.access.review(out)
 }
 
-// renew reads what has changed of the objects. It is not called while a change is made, which has the cluster locked.
+// renew reads what has changed of the objects. A real API server learns of it by an informer, some milliseconds later;
+// here a new role counts at once. It must not be called while a change is made, which has the cluster locked.
 func (a *Access) renew() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

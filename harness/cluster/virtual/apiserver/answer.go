@@ -20,8 +20,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
-// answer carries out a request that is no watch. What may take a plugin's time is done before the store is locked.
-// made is the version that there is then.
+// answer carries out a request that is no watch. Encryption may call a plugin, which takes virtual time, so that is done
+// before the store is locked: a goroutine that waits for a mutex in a bubble stops the clock for all. made is the
+// version that there is then.
 func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
 	if err := s.reach(q); err != nil {
 		return nil, nil, err
@@ -54,7 +55,8 @@ func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
 // requestTimeout is kube-apiserver's --request-timeout, for clients that name none.
 const requestTimeout = time.Minute
 
-// reach waits until etcd can be reached. Its error is what kube-apiserver answers after the request's time-out.
+// reach waits until etcd can be reached. Its error is what kube-apiserver answers after the request's time-out, which is
+// the smaller one of its own and the "timeout" parameter (client-go sends rest.Config.Timeout there).
 func (s *Server) reach(q *Request) error {
 	if s.Storage == nil {
 		return nil
@@ -79,6 +81,8 @@ func (s *Server) reach(q *Request) error {
 	return nil
 }
 
+// The whole of it, admission included, is one transaction of the store: the optimistic concurrency of etcd, and its
+// retries in GuaranteedUpdate, are not needed.
 func (s *Server) change(q *Request) (*store.Version, error) {
 	if err := s.rest.mayWrite(q); err != nil {
 		return nil, err
@@ -117,7 +121,7 @@ type dryRun struct{ will *store.Version }
 
 func (dryRun) Error() string { return "dry run" }
 
-// removeAll deletes what a list would show.
+// removeAll deletes what a list would show, one object after another, as kube-apiserver does: it is not atomic.
 func (s *Server) removeAll(q *Request) (any, error) {
 	all, _, err := s.listed(q)
 	if err != nil {
@@ -322,7 +326,8 @@ func (s *Server) remove(st *store.Store, now time.Time, q *Request) (*store.Vers
 	return v, err
 }
 
-// suffix stands for what a real server draws by chance. It has the same alphabet and length.
+// suffix stands for the random suffix of generateName. It has the same alphabet and length
+// (k8s.io/apimachinery/pkg/util/rand), and depends on the revision alone, which no other object has.
 func suffix(n int64) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	var b strings.Builder

@@ -33,7 +33,8 @@ type auditLog struct {
 	out io.Writer
 }
 
-// auditing is what the policy says of a request.
+// auditing returns what the policy demands for a request. Without a policy everything is logged with its bodies, since
+// the checker needs them.
 func (s *Server) auditing(q *Request) audit.RequestAuditConfig {
 	switch {
 	case s.Audit == nil:
@@ -98,7 +99,8 @@ func raw(text []byte) *runtime.Unknown {
 	return &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}
 }
 
-// auditID is the client's own, or has the form of a uuid. It depends on the request alone.
+// auditID is the client's own (header Audit-ID), or has the form of a version 4 UUID. It depends on the request alone,
+// so that logs of two runs with one seed are equal.
 func (q *Request) auditID() types.UID {
 	if own := q.HTTP.Header.Get(auditv1.HeaderAuditID); own != "" {
 		return types.UID(own)

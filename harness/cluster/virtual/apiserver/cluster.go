@@ -13,11 +13,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
-// keptEvents is how many changes a watch can go back; etcd keeps those of five minutes.
+// keptEvents is how many changes a watch can go back. A watch from before that gets 410 Gone and lists again. etcd keeps
+// those of five minutes (--etcd-compaction-interval).
 const keptEvents = 2000
 
-// Cluster is what all API servers of a control plane share: the objects, and beside them what etcd has of those that are encrypted. It is safe
-// for concurrent use.
+// Cluster is what all API servers of a control plane share: the objects, and, of those that are encrypted, the bytes
+// that etcd has. Objects are kept decoded, because a run reads them far more often than it writes. It is safe for
+// concurrent use.
 type Cluster struct {
 	types *store.Types
 
@@ -81,7 +83,8 @@ func (c *Cluster) Objects(group string) (out []*unstructured.Unstructured) {
 	return out
 }
 
-// Observe tells f of every object that is there, and of every change from now on, in their order. f must not ask the cluster anything.
+// Observe calls f for every object that is there, and for every change from now on, in their order. f must not call the
+// cluster, which is locked meanwhile.
 func (c *Cluster) Observe(f func(store.Event)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,7 +133,8 @@ func (c *Cluster) change(f func(s *store.Store) (*store.Version, error)) (*store
 	return v, err
 }
 
-// keptTexts bounds what is remembered of versions as clients see them.
+// keptTexts bounds how many versions are kept as JSON. Each version is sent to every watch and to every client that
+// polls; it is encoded once.
 const keptTexts = 500
 
 // shown is a version as a client gets it. Most versions are shown often: to every watch, and to who polls.

@@ -12,7 +12,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
-// atRest reads and writes what etcd has of objects that are encrypted.
+// atRest reads and writes the bytes that etcd has of encrypted objects, by kube-apiserver's own transformers
+// (k8s.io/apiserver/pkg/storage/value), so that envelope encryption, its cache of data keys and its errors are the real
+// ones.
 type atRest struct {
 	cluster     *Cluster
 	registry    string                                       // begins the keys
@@ -43,7 +45,9 @@ func EtcdKey(registry string, k store.Key) string {
 
 func (s atRest) key(k store.Key) string { return EtcdKey(s.registry, k) }
 
-// mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long as a plugin does.
+// mayWrite returns an error if the server cannot decrypt the stored object or encrypt the new one. It may take as long
+// as a plugin does, so it is called before the cluster is locked. The ciphertext of "{}" is dropped: it shows whether
+// the transformer can encrypt.
 func (s atRest) mayWrite(q *Request) error {
 	t := s.of(q.Key().Resource)
 	if t == nil {
@@ -74,8 +78,9 @@ func (s atRest) decrypt(ctx context.Context, k store.Key) error {
 	return nil
 }
 
-// encrypt keeps the bytes of a version. What did not change is written again only if it is stale. The cluster is locked: no transformer calls a
-// plugin here, because KMS v2 has its data key already, and what mayWrite has decrypted is cached.
+// encrypt keeps the bytes of a version. A write that changes nothing is stored again only if its ciphertext is stale
+// (another key), which is what a storage migration relies on. The cluster is locked: no transformer calls a plugin here,
+// because KMS v2 has its data key already, and what mayWrite has decrypted is cached.
 func (s atRest) encrypt(ctx context.Context, v *store.Version, changed bool) error {
 	t := s.of(v.Key.Resource)
 	if t == nil {

@@ -32,6 +32,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
 
+// Request is an HTTP request with what kube-apiserver's filters find out: what it is about, its user, and its options.
 type Request struct {
 	endpoints.RequestInfo
 	HTTP *http.Request
@@ -66,6 +67,7 @@ func (q *Request) code() int {
 	return http.StatusOK
 }
 
+// Field selectors know metadata.name and metadata.namespace only, as for custom resources.
 func readRequest(r *http.Request) (*Request, error) {
 	q := &Request{HTTP: r, User: &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}}
 	info, err := (&endpoints.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}).NewRequestInfo(r)
@@ -140,7 +142,8 @@ func fromProtobuf(body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// timeless is a URL without what client-go draws by chance: how long a watch may last.
+// timeless is a URL without what client-go draws at random: how long a watch may last. It is part of hashes and of audit
+// lines, which must be the same in each run with the seed.
 func timeless(u *url.URL) string {
 	if !u.Query().Has("watch") {
 		return u.RequestURI()

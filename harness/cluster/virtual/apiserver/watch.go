@@ -24,7 +24,9 @@ const (
 	defaultWatch = 30 * time.Minute
 )
 
-// watch sends what changes until the client goes, the time is over or the server closes. It returns an error only before it has answered.
+// watch sends what changes until the client goes, the time is over or the server closes. It returns an error only before
+// it has answered: after the header 200 a failure is an ERROR event. With sendInitialEvents it begins with all objects
+// and a bookmark (streaming lists, KEP-3157).
 func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 	v := q.HTTP.URL.Query()
 	out := &stream{w: w, s: s, q: q}
@@ -67,6 +69,8 @@ func (s *Server) watch(w http.ResponseWriter, q *Request) error {
 	return nil
 }
 
+// limit is how long a watch lasts. client-go asks for 5 to 10 minutes at random; the server replaces that by a value of
+// the seed.
 func (s *Server) limit(q *Request) time.Duration {
 	asked, err := strconv.Atoi(q.HTTP.URL.Query().Get("timeoutSeconds"))
 	switch wanted := time.Duration(asked) * time.Second; {
@@ -78,6 +82,8 @@ func (s *Server) limit(q *Request) time.Duration {
 	return leastWatch + q.id.Number(1).Below(mostWatch-leastWatch)
 }
 
+// stream is one watch. read is ahead of revision by the events that are held: a bookmark must not name a revision whose
+// events are not sent.
 type stream struct {
 	s        *Server
 	q        *Request
@@ -168,7 +174,8 @@ func (o *stream) due(events []store.Event, late time.Duration) (now []held) {
 	return now
 }
 
-// kind is that of an event for the watch; empty: the watch is not about it.
+// kind is the type of an event as the watch shows it, empty if the watch is not about it. An object that comes to match
+// the selector by a change is ADDED, one that matches no longer is DELETED.
 func (o *stream) kind(e store.Event) watch.EventType {
 	is, was := o.q.wants(e.Version), e.Old != nil && o.q.wants(e.Old)
 	switch {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Watches lets watches of some users be late, or ends them. Its zero value does nothing. All its methods may be called on nil.
+// Watches lets watches of some users be late, or ends them: what an overloaded watch cache and a compacted etcd do to an
+// informer. Its zero value does nothing. All its methods may be called on nil.
 type Watches struct {
 	// Of decides whose watches are meant.
 	Of func(*Request) bool

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// pair is both ends of a connection.
+// pair is both ends of a connection. A connection is two halves, one for each direction, because links are cut and
+// slowed by direction.
 type pair struct{ client, server *conn }
 
 func (p *pair) between(from, to string) bool {
@@ -22,6 +23,8 @@ func (p *pair) of(host string) bool { return p.client.out.from == host || p.clie
 
 func (p *pair) reset() { p.client.reset() }
 
+// half is one direction of a connection: a queue from the writer to the reader. Packets arrive by timers
+// (time.AfterFunc, which is virtual in a bubble), each after all that was sent before it, as in TCP.
 type half struct {
 	from, to string // machines
 	id       Hash
@@ -48,7 +51,9 @@ func newHalf(from, to string, id Hash, takes latency) *half {
 	return h
 }
 
-// obey is called when the link changes.
+// obey is called when the link changes. Packets that are on their way arrive when they would have: a change of the delay
+// is about later ones. When a stopped link resumes, what was withheld arrives in order after one latency, as a sender's
+// kernel retransmits.
 func (h *half) obey(delay time.Duration, stopped bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +73,8 @@ func (h *half) drainAfter(d time.Duration) {
 	}
 }
 
-// drain lets one packet after another arrive, each in an instant of its own: a call and its cancellation in one would be handled in any order.
+// drain lets one packet after another arrive, each in an instant of its own. In one instant, a server would handle a
+// request and its cancellation in any order, and two runs with the same seed would differ.
 func (h *half) drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -85,7 +91,7 @@ func (h *half) drain() {
 	h.drainAfter(instant)
 }
 
-// instant is the least time that passes.
+// instant is the least time that passes, to order what would otherwise be at the same time.
 const instant = time.Nanosecond
 
 // waits reports whether what arrives now is withheld.
@@ -97,6 +103,8 @@ func (h *half) ended() bool {
 	return h.err != nil
 }
 
+// read blocks on a condition variable: in a bubble only that, channels, timers and WaitGroups let virtual time go on
+// (testing/synctest calls it durably blocked). A mutex does not.
 func (h *half) read(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,6 +125,8 @@ func (h *half) read(b []byte) (int, error) {
 	}
 }
 
+// write never blocks: the buffer is not bounded, so there is no back-pressure. What is written in the same instant joins
+// the packet that is on its way, so that the number of writes does not change what the reader sees.
 func (h *half) write(b []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,6 +187,7 @@ func (h *half) finish() {
 	})
 }
 
+// A reset takes effect also after the end of the stream was seen, as an RST does.
 func (h *half) abort(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -241,7 +252,8 @@ func (c *conn) failed(op string, err error) error {
 	return &net.OpError{Op: op, Net: c.local.network, Source: c.local, Addr: c.remote, Err: err}
 }
 
-// Close implements net.Conn. What was written still arrives.
+// Close implements net.Conn. What was written still arrives, and the other end then reads EOF. With SO_LINGER 0 the
+// other end gets ECONNRESET.
 func (c *conn) Close() error {
 	switch {
 	case c.closed.Swap(true):
@@ -267,7 +279,7 @@ func (c *conn) SetLinger(seconds int) error {
 	return nil
 }
 
-// reset ends both directions at once, for both ends.
+// reset ends both directions at once, for both ends, as the end of a process without FIN or a middlebox does.
 func (c *conn) reset() {
 	err := os.NewSyscallError("read", syscall.ECONNRESET)
 	c.in.abort(err)

@@ -19,15 +19,18 @@ import (
 // latency is how long something takes: least, and less than more in addition.
 type latency struct{ least, more time.Duration }
 
-// latencies are those of a packet, and of a connection until it is accepted.
+// latencies are those of a packet, and of a connection until it is accepted, in one data centre: a packet takes 60 to
+// 400 µs, a handshake not much more, and a unix socket 5 to 25 µs. They are short compared with an interval (1 s), and
+// not zero, so that races that exist on real machines exist here.
 var (
 	latencies        = latency{60 * time.Microsecond, 340 * time.Microsecond}
 	latenciesConnect = latency{100 * time.Microsecond, 300 * time.Microsecond}
 	latenciesUnix    = latency{5 * time.Microsecond, 20 * time.Microsecond} // of both
 )
 
-// at is the latency of what begins at an instant. It changes so slowly that what is sent later arrives later: what is sent does not depend on whether
-// something was sent shortly before.
+// at returns the latency of what begins at an instant. It is interpolated between two drawn values, so that it changes
+// more slowly than time passes: what is sent later arrives later. It does not depend on how many packets were sent
+// before, so that one connection does not change another.
 func (l latency) at(id Hash, t time.Time) time.Duration {
 	span := int64(2 * l.more) // in which it changes by less than half of that
 	n, into := t.UnixNano()/span, t.UnixNano()%span
@@ -35,17 +38,19 @@ func (l latency) at(id Hash, t time.Time) time.Duration {
 	return l.least + time.Duration(from+(to-from)*into/span)
 }
 
-// DialTimeout ends a dial to which nothing answers. A system would give up after some two minutes, and client-go does after as long as this.
+// DialTimeout ends a dial that nothing answers. Linux would give up after about two minutes (tcp_syn_retries=6);
+// client-go's dialer after 30 s.
 const DialTimeout = 30 * time.Second
 
-// backlog of a listener: connections that wait to be accepted.
+// backlog of a listener: connections that wait to be accepted. Linux has at most 4096 (somaxconn).
 const backlog = 128
 
 // Link is what the network does with all that one machine sends another.
 type Link struct {
-	// Refused: no connection is made, as if nobody listened.
+	// Refused: no connection is made, as if nothing listened. Connections that exist stay.
 	Refused bool
-	// Cut: nothing arrives before it is over, and connecting waits.
+	// Cut: nothing arrives before it is over, and connecting waits. Nothing is lost: TCP retransmits, until one end
+	// gives up.
 	Cut bool
 	// Delay comes on top of the usual latency.
 	Delay time.Duration
@@ -72,7 +77,7 @@ func New(seed uint64) *Network {
 	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, silent: map[string]bool{}, isolated: map[string]bool{}}
 }
 
-// Host is a machine. Addresses belong to whoever listens on them: a name in an address stands for itself, and need not be that of a machine. A
+// Host is a machine. Addresses belong to the machine that listens on them: a name in an address stands for itself, and need not be that of a machine. A
 // unix socket has a file, on the real machine's disk, and takes connections only while the file is there and may be written.
 func (n *Network) Host(name string) host.Host {
 	return host.Host{
@@ -111,7 +116,8 @@ func (n *Network) listen(on, network, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// free is an address of a machine at which nobody listens. It does not depend on what other machines do.
+// free returns an address of a machine at which nothing listens. It counts up from the first ephemeral port of this
+// machine alone, so that the order in which machines start does not matter.
 func (n *Network) free(host, network string) (at addr) {
 	for port := 32768; ; port++ {
 		if at = (addr{network, net.JoinHostPort(host, strconv.Itoa(port))}); n.listeners[at.key()] == nil {
@@ -120,6 +126,8 @@ func (n *Network) free(host, network string) (at addr) {
 	}
 }
 
+// It looks at the link three times: before, while it is cut (a SYN is repeated after 1, 2, 4 … s, as Linux does), and
+// when the handshake would be over, since the listener may have gone meanwhile.
 func (n *Network) dial(ctx context.Context, from, network, address string) (net.Conn, error) {
 	at := addr{network, address}
 	fails := func(err error) error { return &net.OpError{Op: "dial", Net: network, Addr: at, Err: err} }
@@ -251,7 +259,9 @@ func (n *Network) SetLink(from, to string, l Link) {
 	}
 }
 
-// Freeze holds back all that a machine sends and is sent until it is thawed, as if its programs were stopped. Their timers go on.
+// Freeze holds back all that a machine sends and is sent until it is thawed, as if its programs were stopped (SIGSTOP).
+// Its timers go on: the programs share a process with the harness, so a time-out that would fire after the pause fires
+// in it, unseen by others.
 func (n *Network) Freeze(host string, frozen bool) { n.hold(n.frozen, host, frozen) }
 
 // Silence cuts the links of a machine with all others until it ends. Its unix sockets, which are on one machine, go on.
@@ -266,7 +276,7 @@ func (n *Network) hold(held map[string]bool, host string, on bool) {
 	}
 }
 
-// Reset breaks the connections between two machines, whoever dialled.
+// Reset breaks the connections between two machines, in both directions of the dial.
 func (n *Network) Reset(a, b string) {
 	n.breakAll(func(p *pair) bool { return p.between(a, b) || p.between(b, a) }, func(*listener) bool { return false })
 }
@@ -276,8 +286,9 @@ func (n *Network) Kill(host string) {
 	n.breakAll(func(p *pair) bool { return p.of(host) }, func(l *listener) bool { return l.host == host })
 }
 
-// Isolate is Kill of a machine that reaches nobody and that nobody reaches until Release: what its programs still do at their end has no effect.
-// It returns the unix sockets that it listened on.
+// Isolate is Kill of a machine that reaches nothing, and that nothing reaches, until Release. A goroutine cannot be
+// killed: what the programs of the machine still do at their end (a last write, the release of a lease) must have no
+// effect, as after SIGKILL. It returns the unix sockets that the machine listened on.
 func (n *Network) Isolate(host string) (sockets []string) {
 	n.mu.Lock()
 	n.isolated[host] = true
@@ -291,7 +302,8 @@ func (n *Network) Isolate(host string) (sockets []string) {
 	return sockets
 }
 
-// Release ends Isolate, and makes the files of sockets again that the programs have removed: a program that is killed removes none.
+// Release ends Isolate, and makes the socket files again that the programs have removed at their end: a program that is
+// killed leaves its socket behind.
 func (n *Network) Release(host string, sockets []string) error {
 	n.mu.Lock()
 	delete(n.isolated, host)

@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// makeSocket makes the file of a unix socket. Nobody can connect by it but on the network.
+// makeSocket makes the file of a unix socket, so that programs which look at files (a plugin that removes a stale
+// socket, a fault of permissions) find one. Connections go through the Network only.
 func makeSocket(path string) error {
 	if err := syscall.Mknod(path, syscall.S_IFSOCK|0o755, 0); errors.Is(err, fs.ErrExist) {
 		return syscall.EADDRINUSE
@@ -16,8 +17,8 @@ func makeSocket(path string) error {
 	}
 }
 
-// maySend is what a system says of a unix socket by its file alone: whoever may not write it may not connect, also one who may do everything
-// on this machine.
+// maySend returns what Linux answers to connect on a unix socket by its file alone. The mode is read and not tried,
+// since the harness may be root, which may connect to any socket.
 func maySend(path string) error {
 	info, err := os.Stat(path)
 	switch {

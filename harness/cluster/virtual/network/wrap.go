@@ -10,9 +10,10 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// client is what sends the requests of a program. It takes a moment for each, which depends on the request: what several goroutines send in one
-// instant would go over a new connection in any order. So it does when requests fail, as all of a connection do in one instant: each draws from
-// chance when it is tried again.
+// client sends the requests of a program. It delays each by a moment that depends on the request. Several goroutines of
+// a program may send in the same instant, and the runtime wakes them in any order; HTTP/2 would number their streams in
+// that order. When a connection fails, all its requests fail in one instant, and each draws from a random source before
+// it is tried again: the failures are spread in the same way.
 type client struct {
 	next http.RoundTripper
 	id   Hash
@@ -20,7 +21,7 @@ type client struct {
 
 var _ utilnet.RoundTripperWrapper = client{}
 
-// moment is less than what a request takes.
+// moment is less than what a request takes, so that it changes no order of requests that depend on each other.
 const moment = 50 * time.Microsecond
 
 // Wrap is for the requests of the programs of one machine, as rest.Config's WrapTransport.
@@ -82,8 +83,8 @@ func lost(err error) error {
 	return err
 }
 
-// body is what a creation sends: several objects may be created in one instant. What cannot be read twice is left to the request. Other requests name
-// their object, and what they send may have a certificate, which is another one in each run.
+// body returns what a creation sends: several objects may be created in one instant by requests that differ in nothing else. What cannot be read
+// twice is left out. Other requests name their object, and may send a certificate, which is another one in each run.
 func body(r *http.Request) string {
 	if r.GetBody == nil || r.Method != http.MethodPost {
 		return ""
