@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 )
 
@@ -18,8 +16,9 @@ type Etcd struct {
 	port  *port
 	probe *prober
 
-	tls                 *tls.Config // of clients
-	authority, crt, key string      // files, for clients, etcd itself and its gateway
+	tls       *tls.Config // of clients
+	authority string      // file
+	files     keyPair     // for clients, etcd itself and its gateway
 }
 
 func newEtcd(opts Options) (*Etcd, error) {
@@ -36,25 +35,23 @@ func newEtcd(opts Options) (*Etcd, error) {
 }
 
 func (e *Etcd) makeCertificate(dir string) error {
-	p, err := newPKI(dir)
+	a, file, err := authorityIn(dir)
 	if err != nil {
 		return err
 	}
 	template := certificate("etcd")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	id, err := p.sign(template)
+	cert, key, err := a.sign(template)
 	if err != nil {
 		return err
 	}
-	pair, err := id.tls()
-	if err != nil {
+	if e.tls, err = a.clientTLS(cert, key); err != nil {
 		return err
 	}
-	e.tls = &tls.Config{RootCAs: p.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	e.probe = newProber(p.roots, &pair)
-	e.authority, e.crt, e.key = p.caFile(), filepath.Join(dir, "etcd.crt"), filepath.Join(dir, "etcd.key")
-	return errors.Join(os.WriteFile(e.crt, id.cert, 0o600), os.WriteFile(e.key, id.key, 0o600))
+	e.probe, e.authority = newProber(e.tls), file
+	e.files, err = writeKeyPair(dir, "etcd", cert, key)
+	return err
 }
 
 // Addr is where clients connect to (host:port); URL is the same with its scheme, and TLS what they need.
@@ -64,7 +61,7 @@ func (e *Etcd) TLS() *tls.Config { return e.tls.Clone() }
 
 // clientArgs are those of an API server that reaches etcd at an address.
 func (e *Etcd) clientArgs(addr string) []string {
-	return []string{"--etcd-servers=https://" + addr, "--etcd-cafile=" + e.authority, "--etcd-certfile=" + e.crt, "--etcd-keyfile=" + e.key}
+	return []string{"--etcd-servers=https://" + addr, "--etcd-cafile=" + e.authority, "--etcd-certfile=" + e.files.cert, "--etcd-keyfile=" + e.files.key}
 }
 
 // Start starts etcd unless it runs, and returns when it answers.
@@ -89,8 +86,8 @@ func (e *Etcd) args() []string {
 		"--advertise-client-urls=" + url,
 		"--socket-reuse-port=true", // see port
 		"--listen-peer-urls=https://127.0.0.1:0",
-		"--cert-file=" + e.crt, "--key-file=" + e.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
-		"--peer-cert-file=" + e.crt, "--peer-key-file=" + e.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
+		"--cert-file=" + e.files.cert, "--key-file=" + e.files.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
+		"--peer-cert-file=" + e.files.cert, "--peer-key-file=" + e.files.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
 		"--unsafe-no-fsync=true",
 		"--heartbeat-interval=50",
 		"--election-timeout=250",

@@ -31,8 +31,11 @@ var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "Custom
 // resources. ctx bounds it.
 func (cp *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	var configs []*rest.Config
-	for _, s := range cp.running() {
-		config, err := cp.AdminConfig(s.URL())
+	for _, s := range cp.Servers() {
+		if !s.Status().Running() {
+			continue
+		}
+		config, err := cp.AdminConfig(s.URL)
 		if err != nil {
 			return err
 		}
@@ -63,16 +66,6 @@ func Install(ctx context.Context, servers []*rest.Config, objects ...*unstructur
 		}
 	}
 	return apply(ctx, clients[0], others)
-}
-
-func (cp *ControlPlane) running() []*APIServer {
-	var all []*APIServer
-	for _, s := range cp.Servers() {
-		if s.Running() {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 func split(objects []*unstructured.Unstructured) (crds, others []*unstructured.Unstructured) {

@@ -66,7 +66,7 @@ func TestInstall(t *testing.T) {
 		}
 	}
 	for _, s := range w.Servers() { // served everywhere when Install returns
-		config, err := w.AdminConfig(s.URL())
+		config, err := w.AdminConfig(s.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestInstall(t *testing.T) {
 		}
 		widgets := client.Resource(schema.GroupVersionResource{Group: "test.kmsharness.io", Version: "v1", Resource: "widgets"})
 		if _, err := widgets.Get(t.Context(), "first", metav1.GetOptions{}); err != nil {
-			t.Errorf("API server %s: %v", s.Name(), err)
+			t.Errorf("API server %s: %v", s.Name, err)
 		}
 	}
 	err := w.Install(t.Context(), decode(t, "{apiVersion: nowhere.io/v1, kind: Nothing, metadata: {name: x}}")...)

@@ -60,15 +60,6 @@ func (e *etcdMembers) through(do func(node string) error) error {
 	return errors.Join(errs...)
 }
 
-// ReadEtcd implements live.Storage.
-func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
-	err = e.through(func(node string) (err error) {
-		value, err = live.ReadEtcdGateway(ctx, e.transport(), e.url(node), key)
-		return err
-	})
-	return value, err
-}
-
 // RangeEtcd implements live.Storage.
 func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	err = e.through(func(node string) (err error) {

@@ -97,7 +97,6 @@ type Network interface {
 type Storage interface {
 	// Etcd are the members that a selector's node names.
 	Etcd(node string) ([]Target, error)
-	ReadEtcd(ctx context.Context, key string) ([]byte, error)
 	// RangeEtcd reads keys in order, and reports whether there are more.
 	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
 }

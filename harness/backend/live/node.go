@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 )
@@ -25,13 +26,8 @@ type Server interface {
 	RollOut(file []byte) (hash string, err error)
 }
 
-// ServerInfo is where an API server is found.
-type ServerInfo struct {
-	// URL reaches it past load balancers and faults.
-	URL string
-	// AuditLog, LogFile and EncryptionFile, its EncryptionConfiguration, are files of this machine. An aggregated API server has no audit log.
-	AuditLog, LogFile, EncryptionFile string
-}
+// ServerInfo is where an API server is found; its files are on this machine.
+type ServerInfo = controlplane.ServerInfo
 
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
 type Node struct {

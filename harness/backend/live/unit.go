@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // Unit is a place for one process at a time: one that was stopped or killed stays away until it is started.
@@ -36,24 +37,17 @@ func Silence(ctx context.Context, u any) error {
 	return errors.New(NoSilence)
 }
 
-type Status struct {
-	Phase Phase
-	PID   int
-	// Crashed: it has ended, and nobody asked it to.
-	Crashed bool
-}
-
-type Phase int
-
-const (
-	Never Phase = iota // not started so far
-	Running
-	Paused
-	Ended
+type (
+	Status = process.Status
+	Phase  = process.State
 )
 
-// Running says whether there is a process, paused or not.
-func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
+const (
+	Never   Phase = "" // not started so far
+	Running       = process.Running
+	Paused        = process.Paused
+	Ended         = process.Exited
+)
 
 // Phases is a Unit that is no process, but a part of the harness or of a control plane in memory. It brings that into a phase, whose state is what the
 // history calls the change.

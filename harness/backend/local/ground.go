@@ -84,15 +84,7 @@ type Server interface {
 	Status() live.Status
 	// SetEncryptionText replaces its EncryptionConfiguration in one step.
 	SetEncryptionText([]byte) error
-	Info() ServerInfo
-}
-
-// ServerInfo is where an API server is found.
-type ServerInfo struct {
-	live.ServerInfo
-	Name, Addr string
-	// FrontAddr is where clients connect that are to learn of other API servers; empty of one behind the aggregation layer.
-	FrontAddr string
+	Info() live.ServerInfo
 }
 
 // NodeServer is the kube-apiserver of a node.
@@ -130,7 +122,7 @@ func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
 	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
 	})
 	if err != nil {
 		return nil, err
@@ -172,65 +164,25 @@ var (
 	_ Servers      = processCluster{}
 	_ Authority    = processCluster{}
 	_ live.Storage = processCluster{}
-	_ NodeServer   = nodeProcess{}
-	_ Server       = aggregatedProcess{}
-	_ live.Unit    = etcd{}
+	_ NodeServer   = (*controlplane.APIServer)(nil)
+	_ Server       = (*controlplane.Aggregated)(nil)
+	_ live.Unit    = (*controlplane.Etcd)(nil)
 )
 
 func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
-	spec.Args = append(spec.Args, "--vmodule=envelope=6")
-	s, err := c.ControlPlane.Add(spec)
-	if err != nil {
-		return nil, err
-	}
-	return nodeProcess{s}, nil
+	return c.ControlPlane.Add(spec)
 }
 
 func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server, error) {
-	spec.Args = append(spec.Args, "--vmodule=envelope=6")
-	s, err := c.ControlPlane.AddAggregated(spec)
-	if err != nil {
-		return nil, err
-	}
-	return aggregatedProcess{s}, nil
+	return c.ControlPlane.AddAggregated(spec)
 }
 
 // Etcd implements live.Storage: there is one member, whatever the node.
 func (c processCluster) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: etcd{c.ControlPlane.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
-}
-
-func (c processCluster) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	return live.ReadEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), key)
+	return []live.Target{{Unit: c.ControlPlane.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return live.RangeEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), r)
+	e := c.ControlPlane.Etcd()
+	return live.RangeEtcdGateway(ctx, &http.Transport{TLSClientConfig: e.TLS(), DisableKeepAlives: true}, e.URL(), r)
 }
-
-func (c processCluster) transport() *http.Transport {
-	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
-}
-
-type nodeProcess struct{ *controlplane.APIServer }
-
-func (s nodeProcess) Status() live.Status { return live.StatusOf(s.Process()) }
-
-func (s nodeProcess) Info() ServerInfo {
-	return ServerInfo{live.ServerInfo{URL: s.URL(), AuditLog: s.AuditLog(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), s.APIServer.FrontAddr()}
-}
-
-func (s nodeProcess) SetEtcdLink(f netfault.Fault) error { return s.EtcdLink().Set(f) }
-
-type aggregatedProcess struct{ *controlplane.Aggregated }
-
-func (s aggregatedProcess) Status() live.Status { return live.StatusOf(s.Process()) }
-
-func (s aggregatedProcess) Info() ServerInfo {
-	return ServerInfo{live.ServerInfo{URL: s.URL(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), ""}
-}
-
-// etcd is the one member that serves all nodes.
-type etcd struct{ *controlplane.Etcd }
-
-func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }

@@ -34,7 +34,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info().ServerInfo}
+	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info()}
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
@@ -229,7 +229,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if err != nil {
 		return err
 	}
-	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}, ServerInfo: server.Info().ServerInfo}
+	n := &live.Node{Name: name, APIServer: f.Stub.APIServer, Server: apiServer{server, f}, ServerInfo: server.Info()}
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}

@@ -99,7 +99,7 @@ func TestAggregatedAPIServer(t *testing.T) {
 		w.must(err)
 		w.must(w.cluster.Install(ctx, objects...))
 		w.until("a new APIService", 3*time.Second, write("a"), none)
-		if raw, err := w.cluster.ReadEtcd(ctx, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
+		if raw, err := live.ReadEtcd(ctx, w.cluster, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
 			w.Errorf("in etcd: %.20q, %v", raw, err)
 		}
 		if o, err := admin.Get(ctx, "a", metav1.GetOptions{}); err != nil || o.GetName() != "a" {

@@ -224,17 +224,6 @@ func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
 // plainText begins what kube-apiserver stores of a built-in object that is not encrypted.
 var plainText = []byte("k8s\x00")
 
-func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	found, _, err := c.RangeEtcd(ctx, live.Range{From: key})
-	if err == nil && len(found) != 1 {
-		err = errors.New("it is not there")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found[0].Value, nil
-}
-
 func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")
