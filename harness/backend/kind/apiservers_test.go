@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -28,12 +29,12 @@ func fleetsOf(t *testing.T) *controlPlane {
 
 func TestShapeOf(t *testing.T) {
 	s := &scenario.Scenario{}
-	if got := shapeOf(s); got != (shape{nodes: 3}) || len(got.aggregatedNames()) != 0 {
+	if got := shapeOf(s); got != (pool.Shape{Nodes: 3}) || len(got.APIServers()) != 0 {
 		t.Errorf("%+v", got)
 	}
 	s.Topology = scenario.Topology{ControlPlanes: 1, APIServers: scenario.APIServers()}
 	got := shapeOf(s)
-	if got == (shape{nodes: 1}) || !slices.Equal(got.aggregatedNames(), scenario.APIServers()[1:]) {
+	if got == (pool.Shape{Nodes: 1}) || !slices.Equal(got.APIServers(), scenario.APIServers()[1:]) {
 		t.Errorf("%+v", got)
 	}
 }

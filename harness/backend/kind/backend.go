@@ -104,6 +104,6 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	defer done()
-	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.nodes))
+	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.Nodes))
 	return boot(ctx, spec)
 }

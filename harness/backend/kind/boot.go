@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -25,7 +26,7 @@ import (
 // bootSpec is what a boot needs to know.
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
-	shape                        shape
+	shape                        pool.Shape
 	programs                     *live.Programs
 	archives                     archives
 	progress                     func(string)
@@ -41,12 +42,12 @@ type booting struct {
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
 func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	spec.progress = timed(time.Now(), spec.progress)
-	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.nodes)}
+	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.Nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	for _, step := range []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes} {
 		if err := step(ctx); err != nil {
-			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
+			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.Nodes, err)
 		}
 	}
 	b.progress("the cluster is ready")
@@ -78,11 +79,11 @@ func (b *booting) prepareFolders(context.Context) error {
 
 // prepare fills the folders with what the pods find there, and starts the remote KMS.
 func (b *booting) prepare(ctx context.Context) (err error) {
-	if err := b.p.makeFleets(b.shape.aggregatedNames()); err != nil {
+	if err := b.p.makeFleets(b.shape.APIServers()); err != nil {
 		return err
 	}
 	shared := b.p.layout.shared()
-	for _, name := range b.shape.aggregatedNames() { // of the files of its aggregators
+	for _, name := range b.shape.APIServers() { // of the files of its aggregators
 		if err := os.MkdirAll(b.p.layout.deployedConfig(history.RoleAggregator).file(name), 0o755); err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, name := range b.shape.programs() {
+	for _, name := range programsOf(b.shape) {
 		program, err := b.programs.Find(ctx, name)
 		if err != nil {
 			return err
@@ -230,8 +231,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	lb.url = "https://" + published
-	if lb.http, err = adminHTTP(b.p.Authority, lb.url); err != nil {
+	if lb.client, err = live.NewAdmin(b.p.Authority, "https://"+published); err != nil {
 		return err
 	}
 	b.p.front, err = netfault.NewLink(host.Host{}, "clients to the load balancer", published)
@@ -243,11 +243,14 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 func (b *booting) wireNodes(ctx context.Context) error {
 	b.progress("images go to the nodes, and the aggregator is deployed")
 	nodes := make([]*live.Node, len(b.names))
-	err := eachOf(ctx, b.names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = b.p.readyNode(ctx, b.names[i], []string{firstKeyID})
-		return err
-	})
-	if err != nil {
+	all, making := errgroup.WithContext(ctx)
+	for i, name := range b.names {
+		all.Go(func() (err error) {
+			nodes[i], err = b.p.readyNode(making, name, []string{firstKeyID})
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
 		return err
 	}
 	server := nodes[0].URL
@@ -267,13 +270,13 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	b.progress("plugins and reporters go into the API servers' pods")
 	// All before any: a kubelet may listen to the API server of another node.
 	known := func(ctx context.Context, n *live.Node) error { return kubeletKnows(ctx, b.p.container(n.Name), n.Name) }
-	if err := eachNode(ctx, nodes, known); err != nil {
+	if err := live.EachNode(ctx, nodes, known); err != nil {
 		return err
 	}
 	inject := func(ctx context.Context, n *live.Node) error {
 		return inject(ctx, b.p.container(n.Name), serverOf(n), b.p.spec(n))
 	}
-	if err := eachNode(ctx, nodes, inject); err != nil {
+	if err := live.EachNode(ctx, nodes, inject); err != nil {
 		return err
 	}
 	for _, n := range nodes {

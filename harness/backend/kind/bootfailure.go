@@ -21,7 +21,7 @@ func explain(ctx context.Context, p *controlPlane, failed error, dir string) str
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(bootLogs(p), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
-	for _, c := range controlPlanes(p.clusters.name, p.shape.nodes) {
+	for _, c := range controlPlanes(p.clusters.name, p.shape.Nodes) {
 		missing = errors.Join(missing, c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "kind", string(c), "manifests")))
 	}
 	text := strings.TrimSpace(failed.Error() + "\n" + p.kindSaid)
@@ -36,7 +36,7 @@ func explain(ctx context.Context, p *controlPlane, failed error, dir string) str
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
 func bootLogs(p *controlPlane) []live.LogDir {
 	all := p.layout.sharedLogs()
-	for _, name := range live.NodeNames(p.shape.nodes) {
+	for _, name := range live.NodeNames(p.shape.Nodes) {
 		prefixes := map[string]string{"": name + "-"}
 		for _, f := range p.fleets {
 			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"

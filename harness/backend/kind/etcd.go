@@ -106,7 +106,7 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 	for _, name := range e.nodes.Names() {
 		if node == "" || node == "all" || node == name {
 			identity := history.Process{Role: history.RoleEtcd, Node: name}
-			all = append(all, live.Target{Unit: &etcdMember{broken{errEtcdOnlyPauses}, e.machines.container(name), identity, e.record}, Identity: identity})
+			all = append(all, live.Target{Unit: e.member(identity), Identity: identity})
 		}
 	}
 	if len(all) == 0 {
@@ -117,33 +117,26 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 
 var errEtcdOnlyPauses = errors.New("etcd in a static pod can be paused and resumed here: the kubelet starts it again as soon as it ends")
 
-// etcdMember is the member of a node as a unit. It can stand still; one that ends is the kubelet's to start again, whenever that likes.
-type etcdMember struct {
-	broken
-	container container
-	identity  history.Process
-	record    func(at time.Time, p history.Process)
-}
+// etcdMember is the member of a node as a unit.
+type etcdMember struct{ live.Phases }
 
-func (e *etcdMember) signal(ctx context.Context, name, state string) error {
-	if _, err := e.container.exec(ctx, "pkill", "-"+name, "-x", "etcd"); err != nil {
-		return fmt.Errorf("etcd of %s: %w", e.identity.Node, err)
-	}
-	p := e.identity
-	p.State = state
-	e.record(time.Now(), p)
-	return nil
-}
-
-// Pause implements live.Unit.
-func (e *etcdMember) Pause(ctx context.Context) error {
-	return e.signal(ctx, "STOP", history.ProcessPaused)
-}
-
-// Resume implements live.Unit.
-func (e *etcdMember) Resume(ctx context.Context) error {
-	return e.signal(ctx, "CONT", history.ProcessResumed)
+// member can stand still; one that ends is the kubelet's to start again, whenever that likes.
+func (e *etcdMembers) member(identity history.Process) live.Unit {
+	container := e.machines.container(identity.Node)
+	return etcdMember{func(ctx context.Context, _ live.Phase, state string) error {
+		signal := map[string]string{history.ProcessPaused: "-STOP", history.ProcessResumed: "-CONT"}[state]
+		if signal == "" {
+			return errEtcdOnlyPauses
+		}
+		if _, err := container.exec(ctx, "pkill", signal, "-x", "etcd"); err != nil {
+			return fmt.Errorf("etcd of %s: %w", identity.Node, err)
+		}
+		p := identity
+		p.State = state
+		e.record(time.Now(), p)
+		return nil
+	}}
 }
 
 // Status implements live.Unit.
-func (e *etcdMember) Status() live.Status { return live.Status{Phase: live.Running} }
+func (etcdMember) Status() live.Status { return live.Status{Phase: live.Running} }

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -70,10 +71,10 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 }
 
 // archivesFor are those that nodes of a shape need.
-func (b *Backend) archivesFor(ctx context.Context, s shape, dir string, progress func(string)) (archives, error) {
+func (b *Backend) archivesFor(ctx context.Context, s pool.Shape, dir string, progress func(string)) (archives, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(s.aggregatedNames()) == 0 {
+	if len(s.APIServers()) == 0 {
 		return b.archives, nil
 	}
 	with := b.archives

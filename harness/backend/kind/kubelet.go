@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -20,11 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator"
 )
 
-const (
-	portKubelet = "10250"
-	// maxAnswer bounds an answer in bytes. That of a kubelet is the largest: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
-	maxAnswer = 16 << 20
-)
+const portKubelet = "10250"
 
 // kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API
 // server from starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
@@ -48,7 +43,7 @@ authorization: {mode: AlwaysAllow}
 
 // kubeletPods are the pods of a node, as its kubelet has them.
 func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.PodList, error) {
-	text, err := get(ctx, client, url+"/pods")
+	text, err := controlplane.Get(ctx, client, url+"/pods")
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +59,7 @@ const workingPods = "kubelet_working_pods"
 
 // endingStaticPods is how many static pods a kubelet has something to do for that have no manifest any more. One that has no such metric has none.
 func endingStaticPods(ctx context.Context, url string, client *http.Client) (n int, err error) {
-	text, err := get(ctx, client, url+"/metrics")
+	text, err := controlplane.Get(ctx, client, url+"/metrics")
 	if err != nil {
 		return 0, err
 	}
@@ -83,27 +78,6 @@ func endingStaticPods(ctx context.Context, url string, client *http.Client) (n i
 		}
 	}
 	return n, nil
-}
-
-// get reads a page of a kubelet or of an API server.
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s: %.200s", url, response.Status, strings.Join(strings.Fields(string(text)), " "))
-	}
-	return text, nil
 }
 
 // revisedPod is the pod of a name and revision, if the kubelet has it. The one of the revision before may be there as well.

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,17 +18,8 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// pluginContainers is how many containers for plugins the pod of an API server has where no operator says which plugins there are.
-const pluginContainers = 3
-
-// pluginContainerUnits are the units of such a pod's containers for plugins.
-func pluginContainerUnits() []string {
-	units := make([]string, pluginContainers)
-	for i := range units {
-		units[i] = unitOfPlugin(strconv.Itoa(i + 1))
-	}
-	return units
-}
+// pluginContainerUnits are the units of the containers for plugins of a pod where no operator says which plugins there are.
+func pluginContainerUnits() []string { return unitsOfPlugins([]string{"1", "2", "3"}) }
 
 // unitsOfPlugins are the units of the containers for plugins of a pod whose plugins an operator chose.
 func unitsOfPlugins(keyIDs []string) []string {
@@ -268,7 +258,11 @@ func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) e
 			errs = append(errs, g.Stop(ctx))
 		}
 	}
-	errs = append(errs, forgetJournals(p.files, n.Plugins()))
+	var living []string
+	for _, g := range n.Plugins() {
+		living = append(living, g.Journal)
+	}
+	errs = append(errs, live.ForgetJournals(p.files.file(journalPrefix+"*"+journalSuffix), living))
 	for _, k := range keyIDs {
 		g, err := p.start(ctx, n, k)
 		if err == nil {
@@ -290,22 +284,6 @@ const (
 	journalPrefix = "journal-"
 	journalSuffix = ".jsonl"
 )
-
-// forgetJournals empties the journals of plugins that are not of the node: a scenario that starts one reads its journal from the
-// beginning, and what was called in the scenario before is no call of this one.
-func forgetJournals(at podFiles, living []*live.Plugin) error {
-	all, err := filepath.Glob(at.file(journalPrefix + "*" + journalSuffix))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, file := range all {
-		if !slices.ContainsFunc(living, func(g *live.Plugin) bool { return g.Journal == file }) {
-			errs = append(errs, forget(file))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // forget empties a journal, if there is one.
 func forget(journal string) error {

@@ -49,7 +49,7 @@ func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.No
 func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
-	return eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+	return live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
 		err := do(ctx, n)
 		if err == nil {
 			return nil

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/ci/manifests"
@@ -29,6 +30,10 @@ type ControlPlane struct {
 	KMS *RemoteKMS
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer string
+	// Install installs manifests, Installed has the operators that they were installed for, and CRDs is the variant of the operators' CRDs.
+	Install   func(ctx context.Context, objects ...*unstructured.Unstructured) error
+	Installed map[string]bool
+	CRDs      string
 	// MarkDirty records what a scenario did to the control plane. Whether a reset can make that good, the backend knows; if not, the control plane
 	// serves no other scenario.
 	MarkDirty func(Taint)
@@ -43,6 +48,8 @@ type APIServer struct {
 	Nodes *Nodes
 	// Encrypted are the objects into which the data of scenarios go.
 	Encrypted Encrypted
+	// Profile is the provider that the plugins stand for.
+	Profile   *Profile
 	Plugins   PluginStarter
 	Processes Processes
 	Places    Places
@@ -164,21 +171,6 @@ func (t Traits) clockOfLogs() func() time.Time {
 	}
 	return time.Now
 }
-
-// Damage is what a scenario can do to a plane beyond faults and data, which every reset makes good.
-type Taint string
-
-// Kinds of damage.
-const (
-	TaintedNodes      Taint = "its nodes were changed"
-	TaintedEncryption Taint = "its encryption was changed"
-	TaintedEtcd       Taint = "something was done to etcd"
-	TaintedPower      Taint = "a node or a pod was not started again"
-	TaintedProgram    Taint = "the system under test could not be ended"
-	TaintedOperator   Taint = "what an operator made could not be taken back"
-	TaintedKMS        Taint = "a hook of the plugin under test failed"
-	TaintedData       Taint = "its objects could not be written in clear text"
-)
 
 // Place is where a program of the system under test runs.
 type Place struct {

@@ -1,11 +1,13 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +65,16 @@ func (n *Node) direct() *Client {
 
 func (n *Node) identity() history.Process {
 	return history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}
+}
+
+// Configure is Server.SetEncryption, and reports whether that is news.
+func (n *Node) Configure(e Encryption) (hash string, changed bool, err error) {
+	before, _ := os.ReadFile(n.EncryptionFile) // what cannot be read has changed
+	if hash, err = n.Server.SetEncryption(e); err != nil {
+		return "", false, err
+	}
+	after, err := os.ReadFile(n.EncryptionFile)
+	return hash, !bytes.Equal(before, after), err
 }
 
 func (n *Node) AddPlugin(g *Plugin) {

@@ -51,13 +51,13 @@ const (
 
 // Phases is a Unit that is no process, but a part of the harness or of a control plane in memory. It brings that into a phase, whose state is what the
 // history calls the change.
-type Phases func(p Phase, state string) error
+type Phases func(ctx context.Context, p Phase, state string) error
 
-func (f Phases) Start(context.Context) error  { return f(Running, history.ProcessStarted) }
-func (f Phases) Stop(context.Context) error   { return f(Ended, history.ProcessStopped) }
-func (f Phases) Kill(context.Context) error   { return f(Ended, history.ProcessKilled) }
-func (f Phases) Pause(context.Context) error  { return f(Paused, history.ProcessPaused) }
-func (f Phases) Resume(context.Context) error { return f(Running, history.ProcessResumed) }
+func (f Phases) Start(ctx context.Context) error  { return f(ctx, Running, history.ProcessStarted) }
+func (f Phases) Stop(ctx context.Context) error   { return f(ctx, Ended, history.ProcessStopped) }
+func (f Phases) Kill(ctx context.Context) error   { return f(ctx, Ended, history.ProcessKilled) }
+func (f Phases) Pause(ctx context.Context) error  { return f(ctx, Paused, history.ProcessPaused) }
+func (f Phases) Resume(ctx context.Context) error { return f(ctx, Running, history.ProcessResumed) }
 
 // Target is a unit with what the history calls it.
 type Target struct {

@@ -11,7 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // fromAggregated is the link of all further API servers to the load balancer.
@@ -45,7 +44,7 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 		if f.lb, err = netfault.NewLoadBalancer(p.LinkHost("service of "+name), "service of "+name, p.Traits().Timing.DialTimeout()); err != nil {
 			return err
 		}
-		if p.shape.streams() {
+		if p.shape.Streams() {
 			if f.streams, err = newStreams(p.Ground, "-"+name); err != nil {
 				return err
 			}
@@ -104,22 +103,6 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 		return err
 	}
 	return f.cp.Servers.Install(ctx, objects...)
-}
-
-// reset is for the next scenario; what it proves is live.ResetAggregated's.
-func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, used bool, of *live.ControlPlane, is live.APIServer) error {
-	if used {
-		if err := clearPlugins(ctx, &f.nodes); err != nil {
-			return err
-		}
-	}
-	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
-		return err
-	}
-	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
-		return err
-	}
-	return live.ResetAggregated(ctx, of, is)
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
@@ -19,8 +20,9 @@ import (
 type controlPlane struct {
 	Ground
 	Events
+	*live.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
 	network
-	shape        Shape
+	shape        pool.Shape
 	dir          string // short: sockets are below it
 	logs         string
 	mountSockets bool // Reporter.MountSockets
@@ -44,16 +46,16 @@ type controlPlane struct {
 
 	mu    sync.Mutex
 	links map[string]*netfault.Link // from each node's reporter to its API server, or to the load balancer
-	dirty string                    // why it cannot be used again; empty: it can
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p.plugins(), Processes: p, Places: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p.plugins(), Processes: p, Places: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f.plugins(), Processes: f, Places: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f.plugins(), Processes: f, Places: f})
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
-		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}
+		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty,
+		Install: p.install, Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 func (p *controlPlane) server(node string) (NodeServer, error) {
@@ -72,23 +74,22 @@ func (p *controlPlane) servers() (all []NodeServer) {
 
 func (p *controlPlane) Traits() live.Traits {
 	t := p.Ground.Traits()
-	t.Dir, t.Streaming, t.Host = p.dir, p.shape.streams(), p.Machine().Host()
+	t.Dir, t.Streaming, t.Host = p.dir, p.shape.Streams(), p.Machine().Host()
 	return t
 }
 
 func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
-// MarkDirty keeps other scenarios from the control plane. A boot takes ten seconds: what would have to be repaired is not worth the code.
-func (p *controlPlane) MarkDirty(d live.Taint) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dirty = string(d)
-}
+func (p *controlPlane) Vacate(context.Context) string { return cmp.Or(p.Kept(), p.Dirty()) }
 
-func (p *controlPlane) Vacate(context.Context) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return cmp.Or(p.Kept(), p.dirty)
+// install installs manifests, which a test may change.
+func (p *controlPlane) install(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	if p.manifest != nil {
+		for _, o := range objects {
+			p.manifest(o)
+		}
+	}
+	return p.cp.Servers.Install(ctx, objects...)
 }
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -26,7 +27,7 @@ type Ground interface {
 	LinkHost(name string) host.Host
 	Port(name string) (string, error)
 	// Cluster makes etcd and no API servers yet; it is called once. dir and logs are folders of this machine.
-	Cluster(s Shape, dir, logs string) (*Cluster, error)
+	Cluster(s pool.Shape, dir, logs string) (*Cluster, error)
 	// Traits are what planes on it have in common, apart from Dir and Streaming.
 	Traits() live.Traits
 	// Kept is why the plugins of a plane cannot be used by another scenario; empty: they can.
@@ -115,14 +116,14 @@ func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
 func (g *processes) Port(string) (string, error) { return g.address.port() }
 
-func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
+func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	var err error
 	if g.address, err = claimAddress(); err != nil {
 		return nil, err
 	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
 	})
 	if err != nil {
 		return nil, err

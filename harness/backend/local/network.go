@@ -45,7 +45,7 @@ func (n network) setReporterLinks(node string, f netfault.Fault) error {
 	if n.p.streams != nil {
 		errs = append(errs, n.p.streams.set(node, f))
 	}
-	if history.ThroughLoadBalancer(n.p.shape.connectivity) {
+	if history.ThroughLoadBalancer(n.p.shape.Connectivity) {
 		errs = append(errs, n.link(node).Set(f))
 	}
 	for _, s := range n.p.fleets {

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -38,11 +36,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	config, err := adminConfig(p.cp.Authority, n.URL)
-	if err != nil {
-		return nil, fmt.Errorf("add node %s: %w", name, err)
-	}
-	if n.Admin, err = live.NewClient(config); err != nil {
+	if n.Admin, err = live.NewAdmin(p.cp.Authority, n.URL); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
 	if told.File != nil {
@@ -76,7 +70,7 @@ func (p *controlPlane) reporterPlace(name string, own NodeServer) (live.Place, e
 	sockets, mounts := p.sockets(p.nodeDir(name))
 	server, env := link.Addr(), []string(nil)
 	var inCluster *live.InCluster
-	if p.shape.connectivity == history.ConnectService {
+	if p.shape.Connectivity == history.ConnectService {
 		inCluster = &live.InCluster{Dir: filepath.Join(p.dir, "account-"+name), Reissue: p.cp.Authority.Reissue}
 		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
 		address, err := inClusterEnv(server)
@@ -113,7 +107,7 @@ func inClusterEnv(addr string) ([]string, error) {
 }
 
 func (p *controlPlane) reporterLink(name string, server NodeServer) (*netfault.Link, error) {
-	if history.ThroughLoadBalancer(p.shape.connectivity) {
+	if history.ThroughLoadBalancer(p.shape.Connectivity) {
 		return p.frontUnit.join("reporter of "+name, p.lb.Addr())
 	}
 	link := "reporter of " + name + " to " + server.Info().Name
@@ -129,11 +123,6 @@ func (p *controlPlane) AggregatorPlace(i int) live.Place {
 
 // OperatorPlace is beside the aggregator.
 func (p *controlPlane) OperatorPlace() live.Place { return p.AggregatorPlace(1) }
-
-// adminConfig is how a user who may do everything reaches a server.
-func adminConfig(a Authority, server string) (*rest.Config, error) {
-	return a.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
-}
 
 // plugins starts the plugins of an API server as processes of this machine. It implements live.PluginStarter.
 type plugins struct {
@@ -233,10 +222,10 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	if n.ReporterPlace, err = f.reporterPlace(name); err != nil {
 		return err
 	}
-	if n.Admin, err = f.client(beside.URL); err != nil {
+	if n.Admin, err = live.NewAdmin(f.cp.Authority, beside.URL); err != nil {
 		return err
 	}
-	if n.Direct, err = f.client(n.URL); err != nil {
+	if n.Direct, err = live.NewAdmin(f.cp.Authority, n.URL); err != nil {
 		return err
 	}
 	f.Register(history.Process{Role: history.RoleAPIServer, APIServer: f.Stub.APIServer, Node: name}, f.Stub.APIServer+"-"+name)
@@ -248,15 +237,6 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, tol
 	f.nodes.Add(n)
 	beside.Alongside = append(beside.Alongside, n)
 	return nil
-}
-
-func (f *aggregatedServers) client(url string) (*live.Client, error) {
-	config, err := adminConfig(f.cp.Authority, url)
-	if err != nil {
-		return nil, err
-	}
-	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
-	return live.NewClient(config)
 }
 
 // reporterPlace is that of a Deployment's sidecar: it has no API server of its own node, and goes through the load balancer.

@@ -1,14 +1,9 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -23,14 +18,17 @@ func (r repair) run(ctx context.Context, keyIDs []string) error {
 		return err
 	}
 	r.p.states = live.NodeStates{}
-	all, restoring := errgroup.WithContext(ctx)
-	for _, n := range r.p.nodes.List() {
-		all.Go(func() error { return r.restore(restoring, n, keyIDs) })
-	}
-	if err := all.Wait(); err != nil {
+	restore := func(ctx context.Context, n *live.Node) error { return r.restore(ctx, n, keyIDs) }
+	if err := live.EachNode(ctx, r.p.nodes.List(), restore); err != nil {
 		return err
 	}
-	return r.forgetJournals()
+	living := []string{r.p.kms.Journal}
+	for _, n := range r.p.nodes.List() {
+		for _, g := range n.Plugins() {
+			living = append(living, g.Journal)
+		}
+	}
+	return live.ForgetJournals(live.JournalFile(r.p.logs, "*"), living)
 }
 
 // revive makes a unit run, whatever was done to it.
@@ -55,25 +53,14 @@ func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 	if err == nil {
 		err = restoreServer(ctx, n.Server)
 	}
-	if err != nil {
-		return fmt.Errorf("node %s: %w", n.Name, err)
-	}
-	return nil
+	return err
 }
 
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
 func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
-	before, err := os.ReadFile(n.EncryptionFile)
-	if err != nil {
-		return err
-	}
-	hash, err := n.Server.SetEncryption(live.Plugins(keyIDs...))
-	if err != nil {
-		return err
-	}
-	after, err := os.ReadFile(n.EncryptionFile)
-	if err != nil || bytes.Equal(before, after) {
+	hash, changed, err := n.Configure(live.Plugins(keyIDs...))
+	if err != nil || !changed {
 		return err
 	}
 	if r.p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
@@ -118,27 +105,4 @@ func restoreServer(ctx context.Context, s live.Server) error {
 		return err
 	}
 	return s.(apiServer).Server.Start(ctx, controlplane.Ready)
-}
-
-// forgetJournals empties the journals of plugins that do not run: a scenario that starts one reads its journal from the beginning, and
-// what was called in the scenario before is no call of this one.
-func (r repair) forgetJournals() error {
-	all, err := filepath.Glob(live.JournalFile(r.p.logs, "*"))
-	if err != nil {
-		return err
-	}
-	living := map[string]bool{r.p.kms.Journal: true}
-	for _, n := range r.p.nodes.List() {
-		for _, g := range n.Plugins() {
-			living[g.Journal] = true
-		}
-	}
-	for _, file := range all {
-		if !living[file] {
-			if err := os.Truncate(file, 0); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -98,7 +98,7 @@ func (l *loadBalancer) leave(link *netfault.Link) {
 }
 
 // become does to the connections of clients what the end of a process, or a pause, would do.
-func (l *loadBalancer) become(phase live.Phase, state string) error {
+func (l *loadBalancer) become(_ context.Context, phase live.Phase, state string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := map[live.Phase]netfault.Fault{live.Ended: {Mode: netfault.Reset}, live.Paused: {Mode: netfault.Cut}}[phase]

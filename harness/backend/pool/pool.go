@@ -25,15 +25,6 @@ type ControlPlane interface {
 	Close(ctx context.Context) error
 }
 
-// Describe names what planes that can stand for each other have in common.
-func Describe(nodes int, others ...string) string {
-	text := fmt.Sprintf("%d nodes", nodes)
-	if nodes == 1 {
-		text = "1 node"
-	}
-	return strings.Join(append([]string{text}, slices.DeleteFunc(others, func(o string) bool { return o == "" })...), ", ")
-}
-
 type Options[P ControlPlane] struct {
 	// Fits says whether a scenario can run on a plane, once that is reset.
 	Fits func(p P, s *scenario.Scenario) bool

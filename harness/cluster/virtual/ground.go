@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -61,7 +62,7 @@ func (g *ground) LinkHost(name string) host.Host {
 // Port implements local.Ground. A name is an address.
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
-func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, error) {
+func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, error) {
 	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
