@@ -19,9 +19,9 @@ import (
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
 func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
-	p = &controlPlane{Ground: on, Tainted: live.TaintedBy(), Events: on.Events(), shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
-		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
-	p.network, p.repairs = network{p}, repair{p}
+	p = &controlPlane{Ground: on, Tainted: live.TaintedBy(), shape: s, logs: filepath.Join(dir, "logs"),
+		mountSockets: mountSockets, front: map[string]*netfault.Link{}, installed: map[string]bool{}}
+	p.apiServers.of, p.dir, p.network, p.repairs = p, dir, network{p}, repair{p}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
@@ -57,7 +57,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 		return err
 	}
 	if p.shape.Streams() {
-		if p.streams, err = newStreams(p.Ground, ""); err != nil {
+		if err := p.streams.open(p.Ground, ""); err != nil {
 			return err
 		}
 	}

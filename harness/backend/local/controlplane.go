@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,33 +18,25 @@ import (
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
 	Ground
-	Events
 	*live.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
 	network
+	apiServers
 	shape        pool.Shape
-	dir          string // short: sockets are below it
 	logs         string
 	mountSockets bool // Reporter.MountSockets
 
 	cp        *Cluster
 	lb        *netfault.LoadBalancer
-	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
-	nodes     live.Nodes
-	profile   live.Profile                     // of the plugins
 	installed map[string]bool                  // manifests of these operators
 	manifest  func(*unstructured.Unstructured) // Options.Manifest
 	used      bool                             // by a scenario
-	states    live.NodeStates
-	fleets    []*aggregatedServers // further API servers
+	fleets    []*aggregatedServers             // further API servers
 	repairs   repair
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
-
-	mu    sync.Mutex
-	links map[string]*netfault.Link // from each node's reporter to its API server, or to the load balancer
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
@@ -94,22 +85,13 @@ func (p *controlPlane) install(ctx context.Context, objects ...*unstructured.Uns
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
-	var errs []error
 	p.KillAll()
-	for _, n := range p.nodes.List() {
-		n.Close()
-	}
+	errs := p.close()
 	for _, f := range p.fleets {
-		errs = append(errs, f.close())
+		errs = append(append(errs, f.close()...), f.lb.Close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())
-	}
-	for _, l := range p.links {
-		errs = append(errs, l.Close())
-	}
-	if p.streams != nil {
-		errs = append(errs, p.streams.close())
 	}
 	if p.lb != nil {
 		errs = append(errs, p.lb.Close())

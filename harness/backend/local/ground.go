@@ -20,9 +20,9 @@ import (
 
 // Ground is what a control plane stands on: processes of this machine, or programs in memory.
 type Ground interface {
+	Events
 	// Machine runs the programs.
 	Machine() live.Machine
-	Events() Events
 	// LinkHost is the machine on which the link or the load balancer of a name listens, and Port an address for a program that binds it itself.
 	LinkHost(name string) host.Host
 	Port(name string) (string, error)
@@ -109,8 +109,6 @@ func newProcesses(programs *live.Programs, runDir string, binaries assets.Binari
 }
 
 func (g *processes) Machine() live.Machine { return g.Host }
-
-func (g *processes) Events() Events { return g.Host }
 
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 

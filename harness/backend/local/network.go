@@ -21,10 +21,10 @@ func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) 
 		return errors.Join(n.setReporterLinks(l.Node, f),
 			n.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
 			n.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
-	case l.From == history.RoleReporter && n.p.streams != nil:
+	case l.From == history.RoleReporter && n.p.shape.Streams():
 		return n.p.streams.set(l.Node, f)
 	case l.From == history.RoleReporter:
-		return n.link(l.Node).Set(f)
+		return n.p.links.set(l.Node, f)
 	case l.To == history.RoleLoadBalancer && n.p.front[l.From] != nil:
 		return n.p.front[l.From].Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
@@ -41,15 +41,12 @@ func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) 
 
 // setReporterLinks sets what reporters on a node have to the load balancer or to the aggregator. A link to the node's own API server stays.
 func (n network) setReporterLinks(node string, f netfault.Fault) error {
-	var errs []error
-	if n.p.streams != nil {
-		errs = append(errs, n.p.streams.set(node, f))
-	}
+	errs := []error{n.p.streams.set(node, f)}
 	if history.ThroughLoadBalancer(n.p.shape.Connectivity) {
-		errs = append(errs, n.link(node).Set(f))
+		errs = append(errs, n.p.links.set(node, f))
 	}
 	for _, s := range n.p.fleets {
-		errs = append(errs, s.link(node).Set(f))
+		errs = append(errs, s.links.set(node, f))
 	}
 	return errors.Join(errs...)
 }
@@ -62,10 +59,4 @@ func (n network) StaleList(stale bool) {
 	} else {
 		n.p.lb.Update()
 	}
-}
-
-func (n network) link(node string) *netfault.Link {
-	n.p.mu.Lock()
-	defer n.p.mu.Unlock()
-	return n.p.links[node]
 }

@@ -33,7 +33,7 @@ func (r repair) clearLinks(ctx context.Context) error {
 	errs := []error{r.p.frontUnit.Start(ctx)}
 	for _, s := range r.p.servers() {
 		name := s.Info().Name
-		errs = append(errs, r.p.link(name).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
+		errs = append(errs, r.p.links.set(name, netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }

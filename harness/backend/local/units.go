@@ -16,16 +16,10 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// sockets are the plugins of a group of API servers, one folder a node.
-type sockets interface {
-	nodeDir(name string) string
-	encryption(node string, told live.Encryption) controlplane.Encryption
-}
-
 // apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
 type apiServer struct {
 	Server
-	sockets sockets
+	group *apiServers
 }
 
 var _ live.Server = apiServer{}
@@ -45,7 +39,7 @@ func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx,
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	text, err := s.sockets.encryption(s.Info().Name, told).YAML()
+	text, err := s.group.encryption(s.Info().Name, told).YAML()
 	if err != nil {
 		return "", err
 	}
@@ -54,7 +48,7 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	return s.write(inDir(file, s.sockets.nodeDir(s.Info().Name)))
+	return s.write(inDir(file, s.group.nodeDir(s.Info().Name)))
 }
 
 // write gives the hash by which an API server names its encryption configuration.

@@ -49,8 +49,6 @@ func (g *ground) encryptionPoll() time.Duration {
 
 func (g *ground) Machine() live.Machine { return g.machine }
 
-func (g *ground) Events() local.Events { return g }
-
 // Register implements local.Ground: whatever runs has its name already.
 func (g *ground) Register(history.Process, string) {}
 
