@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // fleetsOf is a plane with further API servers of which nothing runs.
@@ -132,7 +133,9 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix://"+file+".sock ") || !strings.HasSuffix(words, "--command "+file+".json") {
 			t.Errorf("%s: %s", c.Name, words)
 		}
-		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeSocket && m.MountPath == inNodeSocket }) {
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == sidecar.Prefix+volumeSocket && m.MountPath == inNodeSocket
+		}) {
 			t.Errorf("%s does not see the sockets", c.Name)
 		}
 		if c.LivenessProbe != nil || c.StartupProbe != nil {
@@ -167,8 +170,8 @@ func TestVolumesOfAFurtherAPIServer(t *testing.T) {
 			}
 		}
 	}
-	if volumes[volumeSocket].EmptyDir == nil {
-		t.Errorf("sockets: %+v", volumes[volumeSocket])
+	if volumes[sidecar.Prefix+volumeSocket].EmptyDir == nil {
+		t.Errorf("sockets: %+v", volumes[sidecar.Prefix+volumeSocket])
 	}
 }
 

@@ -84,7 +84,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 	p := &controlPlane{Host: host, Tainted: tainted, units: newUnits(host), layout: layout{b.dir}, archives: b.archives,
 		shape: b.shape, installed: map[string]bool{}}
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
-		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}
+		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{progress: b.progress}))}
 	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.deployed(history.RoleAggregator).dir, p.units)
 	p.aggregators.streams = b.shape.Streams()
 	if b.archives.images.operatorUnderTest != "" {

@@ -277,7 +277,7 @@ func TestUntil(t *testing.T) {
 
 func TestLoggerKeepsToLines(t *testing.T) {
 	var lines []string
-	l := logger{func(s string) { lines = append(lines, s) }}
+	l := logger{progress: func(s string) { lines = append(lines, s) }}
 	l.V(0).Info(" • Ensuring node image ...\n")
 	l.V(0).Info(" ✓ Ensuring node image\n")
 	l.V(1).Info("too much")

@@ -121,13 +121,14 @@ var errWaiting = errors.New("a plugin cannot run")
 
 // startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
 func (p kubePods) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
-	url, client, err := kubelet(p.Authority, p.address(n.Name))
+	kubelet, err := kubelet(p.Authority, p.address(n.Name))
 	if err != nil {
 		return nil, err
 	}
+	defer kubelet.Close()
 	is := serverOf(n).podRevision()
 	return unlessWaiting(ctx, start, func(ctx context.Context) ([]live.WaitingContainer, error) {
-		pods, err := kubeletPods(ctx, url, client)
+		pods, err := kubeletPods(ctx, kubelet)
 		if err != nil {
 			return nil, err
 		}
