@@ -52,10 +52,7 @@ func newAggregated(cp *ControlPlane, spec AggregatedSpec) (s *Aggregated, err er
 	if s.server, err = newServer(cp, spec.Kind+"-"+spec.Name, spec.Name, spec.Encryption, spec.ServiceName+"."+spec.ServiceNamespace+".svc"); err == nil {
 		err = s.become(spec)
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
+	return s, err
 }
 
 func (s AggregatedSpec) validate(opts Options) error {

@@ -73,10 +73,9 @@ func (s *APIServer) auditArgs() []string {
 }
 
 // close frees what newAPIServer made. The process has ended.
-func (s *APIServer) close() error {
-	err := s.server.close()
+func (s *APIServer) close() (err error) {
 	if s.front != nil {
-		err = errors.Join(err, s.front.Close())
+		err = s.front.Close()
 	}
 	if s.etcdLink != nil {
 		err = errors.Join(err, s.etcdLink.Close())

@@ -112,7 +112,14 @@ func (a Authority) Serving(name string, names ...string) (cert, key []byte, err 
 	template := certificate(name)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	template.DNSNames = append([]string{"localhost"}, names...)
+	template.DNSNames = []string{"localhost"}
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, n)
+		}
+	}
 	return a.sign(template)
 }
 

@@ -26,6 +26,7 @@ type ControlPlane struct {
 	Authority
 
 	authorityFile string
+	address       *address
 	opts          Options
 	etcd          *Etcd
 	probe         *prober
@@ -52,6 +53,9 @@ func New(opts Options) (*ControlPlane, error) {
 }
 
 func (cp *ControlPlane) setUp() (err error) {
+	if cp.address, err = claimAddress(); err != nil {
+		return err
+	}
 	if err := cp.makeCertificates(); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
@@ -60,7 +64,7 @@ func (cp *ControlPlane) setUp() (err error) {
 			return fmt.Errorf("write the audit policy: %w", err)
 		}
 	}
-	if cp.etcd, err = newEtcd(cp.opts); err != nil {
+	if cp.etcd, err = newEtcd(cp.opts, cp.address); err != nil {
 		return err
 	}
 	if cp.opts.Aggregation {
@@ -107,6 +111,9 @@ func (cp *ControlPlane) serviceAccountKey() string {
 func (cp *ControlPlane) auditPolicyFile() string {
 	return filepath.Join(cp.opts.Dir, "audit-policy.yaml")
 }
+
+// Port is an address (host:port) for another program of the control plane: it stays free while the program does not run.
+func (cp *ControlPlane) Port() (string, error) { return cp.address.port() }
 
 // Etcd is the only one.
 func (cp *ControlPlane) Etcd() *Etcd { return cp.etcd }
@@ -191,16 +198,20 @@ func (cp *ControlPlane) Close(ctx context.Context) error {
 	aggregated := slices.Clone(cp.aggregated)
 	cp.mu.Unlock()
 	for _, s := range aggregated {
-		errs = append(errs, s.Kill(ctx), s.close())
+		errs = append(errs, s.Kill(ctx))
 	}
 	for _, s := range cp.Servers() {
 		errs = append(errs, s.Kill(ctx), s.close())
 	}
 	if cp.etcd != nil {
-		errs = append(errs, cp.etcd.Kill(ctx), cp.etcd.close())
+		errs = append(errs, cp.etcd.Kill(ctx))
+		cp.etcd.probe.close()
 	}
 	if cp.probe != nil {
 		cp.probe.close()
+	}
+	if cp.address != nil {
+		errs = append(errs, cp.address.close())
 	}
 	return errors.Join(errs...)
 }

@@ -13,7 +13,7 @@ import (
 // of it: neither other users of the machine nor programs under test, which have certificates of the API servers' authority.
 type Etcd struct {
 	unit
-	port  *port
+	addr  string
 	probe *prober
 
 	tls       *tls.Config // of clients
@@ -21,27 +21,24 @@ type Etcd struct {
 	files     keyPair     // for clients, etcd itself and its gateway
 }
 
-func newEtcd(opts Options) (*Etcd, error) {
+func newEtcd(opts Options, at *address) (*Etcd, error) {
 	e := &Etcd{unit: newUnit("etcd", opts)}
-	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki")); err != nil {
+	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki"), at.ip); err != nil {
 		return nil, fmt.Errorf("make the certificates of etcd: %w", err)
 	}
-	p, err := reservePort()
-	if err != nil {
-		return nil, err
-	}
-	e.port = p
-	return e, nil
+	var err error
+	e.addr, err = at.port()
+	return e, err
 }
 
-func (e *Etcd) makeCertificate(dir string) error {
+func (e *Etcd) makeCertificate(dir, ip string) error {
 	a, file, err := authorityIn(dir)
 	if err != nil {
 		return err
 	}
 	template := certificate("etcd")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = []net.IP{net.ParseIP(ip), net.IPv4(127, 0, 0, 1)} // a link is at the second
 	cert, key, err := a.sign(template)
 	if err != nil {
 		return err
@@ -55,7 +52,7 @@ func (e *Etcd) makeCertificate(dir string) error {
 }
 
 // Addr is where clients connect to (host:port); URL is the same with its scheme, and TLS what they need.
-func (e *Etcd) Addr() string     { return e.port.addr() }
+func (e *Etcd) Addr() string     { return e.addr }
 func (e *Etcd) URL() string      { return "https://" + e.Addr() }
 func (e *Etcd) TLS() *tls.Config { return e.tls.Clone() }
 
@@ -84,7 +81,6 @@ func (e *Etcd) args() []string {
 		"--data-dir=" + filepath.Join(e.opts.Dir, "etcd"),
 		"--listen-client-urls=" + url,
 		"--advertise-client-urls=" + url,
-		"--socket-reuse-port=true", // see port
 		"--listen-peer-urls=https://127.0.0.1:0",
 		"--cert-file=" + e.files.cert, "--key-file=" + e.files.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
 		"--peer-cert-file=" + e.files.cert, "--peer-key-file=" + e.files.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
@@ -93,9 +89,4 @@ func (e *Etcd) args() []string {
 		"--election-timeout=250",
 		"--log-level=warn",
 	}
-}
-
-func (e *Etcd) close() error {
-	e.probe.close()
-	return e.port.free()
 }

@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,25 +29,23 @@ type server struct {
 	ServerInfo
 	cp      *ControlPlane
 	dir     string
-	port    *port
 	serving keyPair
 	program string
 	args    func() []string // beside those of every API server
 }
 
-// newServer makes the directory, the port and the certificate, which has further names, and writes the encryption configuration. What it has made of a
-// server is to be closed, also on error.
+// newServer makes the directory, the port and the certificate, which has further names, and writes the encryption configuration.
 func newServer(cp *ControlPlane, name, node string, e Encryption, further ...string) (s server, err error) {
 	s = server{unit: newUnit(name, cp.opts), cp: cp, dir: filepath.Join(cp.opts.Dir, name)}
 	s.Name, s.LogFile, s.EncryptionFile = node, s.log(), filepath.Join(s.dir, "encryption.yaml")
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s, err
 	}
-	if s.port, err = reservePort(); err != nil {
+	if s.Addr, err = cp.address.port(); err != nil {
 		return s, err
 	}
-	s.Addr, s.URL = s.port.addr(), "https://"+s.port.addr()
-	cert, key, err := cp.Serving(name, append([]string{"kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)...)
+	s.URL = "https://" + s.Addr
+	cert, key, err := cp.Serving(name, append([]string{cp.address.ip, "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)...)
 	if err != nil {
 		return s, err
 	}
@@ -99,10 +98,10 @@ func (s *server) WaitReady(ctx context.Context, until Readiness) error {
 
 // commonArgs are the flags of every API server.
 func (s *server) commonArgs() []string {
+	host, port, _ := net.SplitHostPort(s.Addr)
 	return []string{
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + s.port.String(),
-		"--permit-port-sharing=true", // see port
+		"--bind-address=" + host,
+		"--secure-port=" + port,
 		"--cert-dir=" + s.dir,
 		"--tls-cert-file=" + s.serving.cert,
 		"--tls-private-key-file=" + s.serving.key,
@@ -117,12 +116,4 @@ func (s *server) env() []string {
 		return nil
 	}
 	return []string{assets.EnvEncryptionPoll + "=" + s.opts.EncryptionPoll.String()}
-}
-
-// close frees the port. The process has ended.
-func (s *server) close() error {
-	if s.port == nil {
-		return nil
-	}
-	return s.port.free()
 }

@@ -67,7 +67,7 @@ func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryp
 	}
 	a.of.Register(history.Process{Role: history.RoleAPIServer, APIServer: a.name, Node: n.Name}, cmp.Or(a.name, "apiserver")+"-"+n.Name)
 	for _, k := range told.PluginIDs() {
-		if _, err := a.plugins().AddPlugin(ctx, n, k); err != nil {
+		if _, err := a.AddPlugin(ctx, n, k); err != nil {
 			return err
 		}
 	}
@@ -113,8 +113,17 @@ func (a *apiServers) AggregatorPlace(i int) live.Place {
 // OperatorPlace is beside the aggregator.
 func (a *apiServers) OperatorPlace() live.Place { return a.AggregatorPlace(1) }
 
-func (a *apiServers) plugins() plugins {
-	return plugins{a.of.Machine(), live.HostPlugin{APIServer: a.name, Logs: a.of.logs, Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}, a.nodeDir}
+// AddPlugin implements live.PluginStarter: plugins are processes of this machine.
+func (a *apiServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	return n.StartPlugin(ctx, a.plugin(n.Name, keyID), a.of.Machine())
+}
+
+func (a *apiServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	return a.plugin(live.Preflight, keyID).Try(ctx, a.of.Machine())
+}
+
+func (a *apiServers) plugin(node, keyID string) live.HostPlugin {
+	return live.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: a.of.logs, Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

@@ -21,7 +21,7 @@ import (
 func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
 	p = &controlPlane{Ground: on, Tainted: live.TaintedBy(), shape: s, logs: filepath.Join(dir, "logs"),
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, installed: map[string]bool{}}
-	p.apiServers.of, p.dir, p.network, p.repairs = p, dir, network{p}, repair{p}
+	p.apiServers.of, p.dir = p, dir
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {

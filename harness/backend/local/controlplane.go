@@ -19,7 +19,6 @@ import (
 type controlPlane struct {
 	Ground
 	*live.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
-	network
 	apiServers
 	shape        pool.Shape
 	logs         string
@@ -34,17 +33,16 @@ type controlPlane struct {
 	manifest  func(*unstructured.Unstructured) // Options.Manifest
 	used      bool                             // by a scenario
 	fleets    []*aggregatedServers             // further API servers
-	repairs   repair
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p.plugins(), Processes: p, Places: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: p, Places: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f.plugins(), Processes: f, Places: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
 		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty,
 		Install: p.install, Installed: p.installed, CRDs: p.shape.CRDs}
 }

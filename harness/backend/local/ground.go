@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -99,7 +98,7 @@ type NodeServer interface {
 type processes struct {
 	*live.Host
 	binaries assets.Binaries
-	address  *address // of programs that bind a port themselves
+	cluster  *controlplane.ControlPlane
 }
 
 var _ Ground = (*processes)(nil)
@@ -112,13 +111,9 @@ func (g *processes) Machine() live.Machine { return g.Host }
 
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
-func (g *processes) Port(string) (string, error) { return g.address.port() }
+func (g *processes) Port(string) (string, error) { return g.cluster.Port() }
 
 func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
-	var err error
-	if g.address, err = claimAddress(); err != nil {
-		return nil, err
-	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
 		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
@@ -126,6 +121,7 @@ func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.cluster = cp
 	c := processCluster{cp}
 	return &Cluster{Servers: c, Authority: c, Storage: c}, nil
 }
@@ -148,13 +144,7 @@ func (g *processes) Kept() string {
 	return ""
 }
 
-func (g *processes) Close(ctx context.Context) error {
-	err := g.Supervisor.Close(ctx)
-	if g.address != nil {
-		err = errors.Join(err, g.address.close())
-	}
-	return err
-}
+func (g *processes) Close(ctx context.Context) error { return g.Supervisor.Close(ctx) }
 
 // processCluster is the parts of a Cluster of processes.
 type processCluster struct{ *controlplane.ControlPlane }

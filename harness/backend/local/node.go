@@ -44,27 +44,6 @@ func (p *controlPlane) reporterLink(node, addr string) (*netfault.Link, error) {
 	return netfault.NewLink(p.LinkHost(link), link, addr)
 }
 
-// plugins starts the plugins of an API server as processes of this machine. It implements live.PluginStarter.
-type plugins struct {
-	machine live.Machine
-	like    live.HostPlugin          // all of them, but for what depends on the node and the keyID
-	dir     func(node string) string // of sockets
-}
-
-func (p plugins) of(node, keyID string) live.HostPlugin {
-	g := p.like
-	g.Node, g.KeyID, g.Dir = node, keyID, p.dir(node)
-	return g
-}
-
-func (p plugins) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
-	return n.StartPlugin(ctx, p.of(n.Name, keyID), p.machine)
-}
-
-func (p plugins) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.of(live.Preflight, keyID).Try(ctx, p.machine)
-}
-
 // AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
 	n, err := p.makeNode(ctx, name, told)

@@ -9,26 +9,23 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
-// repair prepares a control plane that was used for the next scenario. Where more than faults and data happened, another one boots.
-type repair struct{ p *controlPlane }
-
-// run ends the faults of the scenario before, and gives the nodes their plugins and API servers that were told to use them.
-func (r repair) run(ctx context.Context, keyIDs []string) error {
-	if err := errors.Join(r.clearLinks(ctx), r.p.kms.Clear(ctx)); err != nil {
+// repair prepares a control plane that was used for the next scenario. Where more than faults and data happened, another one boots. It ends faults, and gives the nodes their plugins and API servers that were told to use them.
+func (p *controlPlane) repair(ctx context.Context, keyIDs []string) error {
+	if err := errors.Join(p.clearLinks(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
-	r.p.states = live.NodeStates{}
-	restore := func(ctx context.Context, n *live.Node) error { return r.restore(ctx, n, keyIDs) }
-	if err := live.EachNode(ctx, r.p.nodes.List(), restore); err != nil {
+	p.states = live.NodeStates{}
+	restore := func(ctx context.Context, n *live.Node) error { return p.restore(ctx, n, keyIDs) }
+	if err := live.EachNode(ctx, p.nodes.List(), restore); err != nil {
 		return err
 	}
-	living := []string{r.p.kms.Journal}
-	for _, n := range r.p.nodes.List() {
+	living := []string{p.kms.Journal}
+	for _, n := range p.nodes.List() {
 		for _, g := range n.Plugins() {
 			living = append(living, g.Journal)
 		}
 	}
-	return live.ForgetJournals(live.JournalFile(r.p.logs, "*"), living)
+	return live.ForgetJournals(live.JournalFile(p.logs, "*"), living)
 }
 
 // revive makes a unit run, whatever was done to it.
@@ -42,10 +39,10 @@ func revive(ctx context.Context, u live.Unit) error {
 }
 
 // restore gives a node that stays the plugins of a scenario, without faults, and an API server that uses them and is ready.
-func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
-	err := r.restorePlugins(ctx, n, keyIDs)
+func (p *controlPlane) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
+	err := p.restorePlugins(ctx, n, keyIDs)
 	if err == nil {
-		err = r.reconfigure(ctx, n, keyIDs)
+		err = p.reconfigure(ctx, n, keyIDs)
 	}
 	if err == nil {
 		err = n.DropPlugins(ctx, keyIDs)
@@ -58,12 +55,12 @@ func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
-func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *controlPlane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
 	hash, changed, err := n.Configure(live.Plugins(keyIDs...))
 	if err != nil || !changed {
 		return err
 	}
-	if r.p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
+	if p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
 		loading, cancel := context.WithTimeout(ctx, reloadGrace)
 		defer cancel()
 		if n.AwaitConfig(loading, hash) == nil {
@@ -73,14 +70,14 @@ func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	return n.Server.Kill(ctx)
 }
 
-func (r repair) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *controlPlane) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {
 			if err := revive(ctx, g); err != nil { // it may have been started with faults of its own
 				return fmt.Errorf("plugin %s: %w", k, err)
 			}
 		}
-		g, err := r.p.plugins().AddPlugin(ctx, n, k)
+		g, err := p.AddPlugin(ctx, n, k)
 		if err == nil {
 			err = g.Clear(ctx)
 		}

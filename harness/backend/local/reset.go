@@ -19,7 +19,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 		if !used {
 			return nil
 		}
-		return p.repairs.run(ctx, live.KeyIDs(s))
+		return p.repair(ctx, live.KeyIDs(s))
 	}}
 	for _, f := range p.fleets {
 		restore = append(restore, func(ctx context.Context) error { return clearPlugins(ctx, &f.nodes) })
@@ -28,12 +28,12 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 }
 
 // clearLinks ends every fault on the ways between programs.
-func (r repair) clearLinks(ctx context.Context) error {
-	r.p.lb.Update()
-	errs := []error{r.p.frontUnit.Start(ctx)}
-	for _, s := range r.p.servers() {
+func (p *controlPlane) clearLinks(ctx context.Context) error {
+	p.lb.Update()
+	errs := []error{p.frontUnit.Start(ctx)}
+	for _, s := range p.servers() {
 		name := s.Info().Name
-		errs = append(errs, r.p.links.set(name, netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
+		errs = append(errs, p.links.set(name, netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), p.lb.Set(name, netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }
