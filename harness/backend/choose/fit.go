@@ -2,6 +2,7 @@ package choose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -86,6 +87,8 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if o.Reporter.Identity == history.IdentityAdmin && takesRights(s) {
 		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with reporter.identity admin they are administrators")
 	}
+	slices.Sort(f.Unsupported)
+	f.Unsupported = slices.Compact(f.Unsupported)
 	return f
 }
 

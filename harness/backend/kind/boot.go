@@ -17,7 +17,6 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
-	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -199,13 +198,11 @@ func (b *booting) wire(ctx context.Context) error {
 		b.p.change(b.names[i], func(m *machine) { m.container = c })
 	}
 	first := b.p.container(b.names[0])
-	cert, err1 := first.read(ctx, pkiDir+"ca.crt")
-	key, err2 := first.read(ctx, pkiDir+"ca.key")
-	accounts, err3 := first.read(ctx, pkiDir+"sa.key")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	accounts, err := first.read(ctx, pkiDir+"sa.key")
+	if err != nil {
 		return err
 	}
-	authority, err := controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
+	authority, err := first.authority(ctx, pkiDir+"ca")
 	if err != nil {
 		return err
 	}

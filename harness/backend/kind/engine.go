@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -70,6 +71,19 @@ func (c container) feed(ctx context.Context, input io.Reader, args ...string) er
 func (c container) read(ctx context.Context, file string) ([]byte, error) {
 	text, err := c.exec(ctx, "cat", file)
 	return []byte(text), err
+}
+
+// authority is one of the cluster, by the path of its files on a node without their suffix.
+func (c container) authority(ctx context.Context, path string) (controlplane.Authority, error) {
+	cert, err := c.read(ctx, path+".crt")
+	if err != nil {
+		return controlplane.Authority{}, err
+	}
+	key, err := c.read(ctx, path+".key")
+	if err != nil {
+		return controlplane.Authority{}, err
+	}
+	return controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
 }
 
 // write puts a file in place in one step; beside it the file is called next.

@@ -3,11 +3,12 @@ package kind
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -21,22 +22,18 @@ type etcdMembers struct {
 	record   func(at time.Time, p history.Process)
 }
 
-// loadTLS reads the certificates that etcd's clients on a node use.
+// loadTLS makes the certificate of a client of etcd, by etcd's authority on a node.
 func (e *etcdMembers) loadTLS(ctx context.Context, node container) error {
-	ca, err1 := node.read(ctx, pkiDir+"etcd/ca.crt")
-	cert, err2 := node.read(ctx, pkiDir+"etcd/healthcheck-client.crt")
-	key, err3 := node.read(ctx, pkiDir+"etcd/healthcheck-client.key")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("certificates of etcd: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
+	authority, err := node.authority(ctx, pkiDir+"etcd/ca")
 	if err != nil {
-		return fmt.Errorf("certificates of etcd: %w", err)
+		return fmt.Errorf("authority of etcd: %w", err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	e.tls = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	return nil
+	config, err := authority.AdminConfig("")
+	if err != nil {
+		return err
+	}
+	e.tls, err = rest.TLSConfigFor(config)
+	return err
 }
 
 func (e *etcdMembers) url(node string) string {

@@ -74,8 +74,7 @@ func (i *Installer) note(node string, revision int) {
 // Revisions are those that there are with an encryption configuration, by number.
 func (i *Installer) Revisions() (map[int]operator.Configuration, error) {
 	all := map[int]operator.Configuration{}
-	for _, one := range i.sources.revisions.List() {
-		s := one.(*corev1.Secret)
+	for _, s := range items[*corev1.Secret](i.sources.revisions) {
 		number, is := operator.RevisionNamed(s.Name)
 		if !is {
 			continue
@@ -198,8 +197,7 @@ func (i *Installer) install(ctx context.Context, name string, n Node, rev Revisi
 // readKeys reads the operator's keys.
 func (i *Installer) readKeys() (all []Key, err error) {
 	prefix := revision.KeyPrefix(i.Component)
-	for _, one := range i.sources.secrets.List() {
-		s := one.(*corev1.Secret)
+	for _, s := range items[*corev1.Secret](i.sources.secrets) {
 		if !strings.HasPrefix(s.Name, prefix) || s.Labels[revision.ComponentLabel] != string(i.Component) {
 			continue // other Secrets may have the label
 		}
@@ -257,8 +255,8 @@ func (i *Installer) show(ctx context.Context) error {
 func (i *Installer) observe(nodes map[string]Node, desired *RollOut, keys []Key) {
 	newest := i.Current()
 	o := Observed{Keys: keys, Desired: desired, Revision: newest.Number, Converged: true}
-	for _, one := range i.sources.revisions.List() {
-		if number, is := operator.RevisionNamed(one.(*corev1.Secret).Name); is {
+	for _, s := range items[*corev1.Secret](i.sources.revisions) {
+		if number, is := operator.RevisionNamed(s.Name); is {
 			o.Revisions = append(o.Revisions, number)
 		}
 	}
