@@ -87,12 +87,6 @@ func (s *Supervisor) fork(cmd *exec.Cmd) error {
 	return <-result
 }
 
-func (s *Supervisor) forget(p *Process) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.children, p)
-}
-
 // Children are the processes that have not ended, in no order.
 func (s *Supervisor) Children() []*Process {
 	s.mu.Lock()

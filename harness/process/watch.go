@@ -20,7 +20,9 @@ func (p *Process) watch() {
 	exit := p.exit
 	p.mu.Unlock()
 	p.notify(Exited, exit.Cause, &exit)
-	p.supervisor.forget(p)
+	p.supervisor.mu.Lock()
+	delete(p.supervisor.children, p)
+	p.supervisor.mu.Unlock()
 	close(p.done)
 }
 

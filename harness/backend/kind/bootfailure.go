@@ -3,13 +3,12 @@ package kind
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 )
 
 // explainTimeout bounds what is kept of a cluster that did not come up, apart from kind's export, which cannot be interrupted.
@@ -24,13 +23,7 @@ func explain(ctx context.Context, p *controlPlane, failed error, dir string) str
 	for _, c := range controlPlanes(p.clusters.name, p.shape.Nodes) {
 		missing = errors.Join(missing, c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "kind", string(c), "manifests")))
 	}
-	text := strings.TrimSpace(failed.Error() + "\n" + p.kindSaid)
-	if missing != nil {
-		text += fmt.Sprintf("\nnot to be had: %v", missing)
-	}
-	_ = os.WriteFile(filepath.Join(dir, "error"), []byte(text+"\n"), 0o644) // for people
-	cause, _, _ := strings.Cut(failed.Error(), "\n")
-	return cause
+	return pool.Explain(dir, failed, p.kindSaid, missing)
 }
 
 // bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.

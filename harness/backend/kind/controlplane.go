@@ -215,8 +215,10 @@ func (p *controlPlane) restore(ctx context.Context, plan pool.Repair, keyIDs []s
 	if err := nodes.takeOut(ctx, plan.Out); err != nil {
 		return err
 	}
-	if err := nodes.bringIn(ctx, plan.In, keyIDs); err != nil {
-		return err
+	for _, name := range plan.In { // one after another: etcd takes one new member at a time
+		if _, err := nodes.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
+			return fmt.Errorf("bring %s back: %w", name, err)
+		}
 	}
 	for _, n := range p.nodes.List() {
 		p.connect(n)

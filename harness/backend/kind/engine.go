@@ -35,12 +35,6 @@ func checkEngine(ctx context.Context) error {
 // container is a container of the engine by its name: a node of a cluster, or its load balancer.
 type container string
 
-// containersOf are the containers of a cluster, by the names or ids that docker ps prints with the options.
-func containersOf(ctx context.Context, cluster string, options ...string) ([]string, error) {
-	text, err := docker.Run(ctx, append([]string{"ps", "--filter", clusterLabel + cluster}, options...)...)
-	return strings.Fields(text), err
-}
-
 // clusterLabel is the label of docker's by which kind knows the containers of a cluster, as a filter.
 const clusterLabel = "label=io.x-k8s.kind.cluster="
 
@@ -318,7 +312,8 @@ func removeNetwork(ctx context.Context) error {
 
 // deleteCluster ends the nodes of a cluster before kind deletes it.
 func deleteCluster(ctx context.Context, provider *cluster.Provider, name, kubeconfig string) error {
-	ids, err := containersOf(ctx, name, "--quiet")
+	text, err := docker.Run(ctx, "ps", "--quiet", "--filter", clusterLabel+name)
+	ids := strings.Fields(text)
 	if err == nil {
 		quieten(ctx, ids...)
 		err = endContainers(ctx, ids...)

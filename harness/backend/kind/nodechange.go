@@ -196,13 +196,3 @@ func (p membership) takeOut(ctx context.Context, names []string) error {
 	}
 	return nil
 }
-
-// bringIn adds nodes, one after another: etcd takes one new member at a time.
-func (p membership) bringIn(ctx context.Context, names, keyIDs []string) error {
-	for _, name := range names {
-		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
-			return fmt.Errorf("bring %s back: %w", name, err)
-		}
-	}
-	return nil
-}

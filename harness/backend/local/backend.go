@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -32,7 +33,7 @@ func New(opts Options) (*Backend, error) {
 	b := &Backend{opts: opts}
 	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, System: &b.opts.System, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
 		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == pool.ShapeOf(s) },
-		Boot: b.boot, Explain: explain, Idle: opts.idle(),
+		Boot: b.boot, Explain: explain, Idle: cmp.Or(opts.Idle, DefaultIdle),
 	}})
 	return b, nil
 }
@@ -61,7 +62,8 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
-	p, err := boot(ctx, newProcesses(shared.Programs, shared.Dir, b.binaries), shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
+	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries}
+	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
 	p.manifest = b.opts.Manifest
 	return p, err
 }

@@ -103,10 +103,6 @@ type processes struct {
 
 var _ Ground = (*processes)(nil)
 
-func newProcesses(programs *live.Programs, runDir string, binaries assets.Binaries) *processes {
-	return &processes{Host: live.NewHost(programs, runDir), binaries: binaries}
-}
-
 func (g *processes) Machine() live.Machine { return g.Host }
 
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }

@@ -48,17 +48,12 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	return s.write(inDir(file, s.group.nodeDir(s.Info().Name)))
+	return s.write(bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(s.group.nodeDir(s.Info().Name))))
 }
 
 // write gives the hash by which an API server names its encryption configuration.
 func (s apiServer) write(text []byte) (hash string, err error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), s.SetEncryptionText(text)
-}
-
-// inDir is an encryption configuration whose sockets are in a folder of this machine.
-func inDir(file []byte, dir string) []byte {
-	return bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(dir))
 }
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.

@@ -65,12 +65,6 @@ func (i *Installer) Placed(node string, c operator.Configuration) {
 	i.installed[node], i.placed[node] = i.NumberOf(c), true
 }
 
-func (i *Installer) note(node string, revision int) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.installed[node] = revision
-}
-
 // Revisions are those that there are with an encryption configuration, by number.
 func (i *Installer) Revisions() (map[int]operator.Configuration, error) {
 	all := map[int]operator.Configuration{}
@@ -172,7 +166,9 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]Node) error {
 		}
 		err := i.install(ctx, name, nodes[name], rev)
 		if err == nil {
-			i.note(name, rev.Number)
+			i.mu.Lock()
+			i.installed[name] = rev.Number
+			i.mu.Unlock()
 		} else {
 			errs = append(errs, fmt.Errorf("install revision %d on %s: %w", rev.Number, name, err))
 		}
