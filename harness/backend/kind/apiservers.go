@@ -168,12 +168,8 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
-	through, err := f.donor("")
-	if err != nil {
-		return err
-	}
 	service := controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
-	return f.apply(ctx, []string{through.URL}, f.Authority.APIService(service, servicePort))
+	return f.Traits().Install(ctx, f.Authority, &f.controlPlane.nodes, f.Authority.APIService(service, servicePort))
 }
 
 // deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked

@@ -72,7 +72,7 @@ func (p *controlPlane) Parts() *live.ControlPlane {
 		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: membership{p}, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
-		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty, Install: p.install, Installed: p.installed, CRDs: p.shape.CRDs}
+		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty, Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 // newControlPlane is a plane of which nothing has been made yet.
@@ -230,29 +230,12 @@ func (p *controlPlane) restore(ctx context.Context, plan pool.Repair, keyIDs []s
 	return p.assign(ctx, through.URL)
 }
 
-// install applies objects, and returns when the API servers of all nodes serve them.
-func (p *controlPlane) install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	var servers []string
-	for _, n := range p.nodes.List() {
-		servers = append(servers, n.URL)
-	}
-	return p.apply(ctx, servers, objects...)
-}
-
-// apply applies objects through the first of some API servers, and returns when all of these serve them.
-func (p *controlPlane) apply(ctx context.Context, servers []string, objects ...*unstructured.Unstructured) error {
-	configs := make([]*rest.Config, len(servers))
-	for i, url := range servers {
-		var err error
-		if configs[i], err = p.AdminConfig(url); err != nil {
-			return err
-		}
-	}
-	return controlplane.Install(ctx, configs, objects...)
-}
-
-// create is apply for objects of types, through one API server.
+// create applies objects through an API server.
 func (p *controlPlane) create(ctx context.Context, server string, objects ...runtime.Object) error {
+	config, err := p.AdminConfig(server)
+	if err != nil {
+		return err
+	}
 	var all []*unstructured.Unstructured
 	for _, o := range objects {
 		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
@@ -262,7 +245,7 @@ func (p *controlPlane) create(ctx context.Context, server string, objects ...run
 		delete(u, "status")
 		all = append(all, &unstructured.Unstructured{Object: u})
 	}
-	return p.apply(ctx, []string{server}, all...)
+	return controlplane.Install(ctx, []*rest.Config{config}, all...)
 }
 
 // Collect implements live.Recording: the static pods and the kubeadm configuration of every node, and kind's own export.

@@ -54,12 +54,16 @@ func NewClient(config *rest.Config) (*Client, error) {
 
 // NewAdmin is a client of a user who may do everything.
 func NewAdmin(c Credentials, server string) (*Client, error) {
-	config, err := c.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
+	config, err := adminConfig(c, server)
 	if err != nil {
 		return nil, err
 	}
 	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
 	return NewClient(config)
+}
+
+func adminConfig(c Credentials, server string) (*rest.Config, error) {
+	return c.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
 }
 
 // Get reads a page.

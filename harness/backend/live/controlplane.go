@@ -30,8 +30,7 @@ type ControlPlane struct {
 	KMS *RemoteKMS
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer string
-	// Install installs manifests, Installed has the operators that they were installed for, and CRDs is the variant of the operators' CRDs.
-	Install   func(ctx context.Context, objects ...*unstructured.Unstructured) error
+	// Installed has the operators that manifests were installed for, and CRDs is the variant of the operators' CRDs.
 	Installed map[string]bool
 	CRDs      string
 	// MarkDirty records what a scenario did to the control plane. Whether a reset can make that good, the backend knows; if not, the control plane
@@ -155,6 +154,8 @@ type Traits struct {
 	Memory Memory
 	// Dir is a folder for files of the plane.
 	Dir string
+	// Manifest may change a manifest before it is installed; nil: nothing does.
+	Manifest func(*unstructured.Unstructured)
 	// Streaming: reporters stream to the aggregator.
 	Streaming bool
 }

@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -50,6 +52,27 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 	return append(objects, more...), nil
 }
 
+// Install installs manifests through the API servers of nodes that run.
+func (t Traits) Install(ctx context.Context, c Credentials, nodes *Nodes, objects ...*unstructured.Unstructured) error {
+	if t.Manifest != nil {
+		for _, o := range objects {
+			t.Manifest(o)
+		}
+	}
+	var servers []*rest.Config
+	for _, n := range nodes.List() {
+		if !n.Server.Status().Running() {
+			continue
+		}
+		config, err := adminConfig(c, n.URL)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, config)
+	}
+	return controlplane.Install(ctx, servers, objects...)
+}
+
 // install installs what an operator needs, once.
 func (p *ControlPlane) install(ctx context.Context, operator string) error {
 	flag := OperatorFlag(operator)
@@ -63,7 +86,7 @@ func (p *ControlPlane) install(ctx context.Context, operator string) error {
 	if len(p.Installed) > 0 { // the CRDs are there
 		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
 	}
-	if err := p.Install(ctx, objects...); err != nil {
+	if err := p.Traits.Install(ctx, p.Credentials, p.APIServers[0].Nodes, objects...); err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
 	p.Installed[flag] = true

@@ -97,5 +97,5 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.cp.Servers.Install(ctx, objects...)
+	return f.Traits().Install(ctx, f.cp.Authority, &f.controlPlane.nodes, objects...)
 }

@@ -62,10 +62,8 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
-	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries}
-	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
-	p.manifest = b.opts.Manifest
-	return p, err
+	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, manifest: b.opts.Manifest}
+	return boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
 }
 
 // setUp finds the programs that are used, before anything boots.

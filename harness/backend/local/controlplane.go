@@ -8,8 +8,6 @@ import (
 	"os"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -29,10 +27,9 @@ type controlPlane struct {
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
-	installed map[string]bool                  // manifests of these operators
-	manifest  func(*unstructured.Unstructured) // Options.Manifest
-	used      bool                             // by a scenario
-	fleets    []*aggregatedServers             // further API servers
+	installed map[string]bool      // manifests of these operators
+	used      bool                 // by a scenario
+	fleets    []*aggregatedServers // further API servers
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 }
@@ -44,7 +41,7 @@ func (p *controlPlane) Parts() *live.ControlPlane {
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
 		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty,
-		Install: p.install, Installed: p.installed, CRDs: p.shape.CRDs}
+		Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 func (p *controlPlane) server(node string) (NodeServer, error) {
@@ -70,16 +67,6 @@ func (p *controlPlane) Traits() live.Traits {
 func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
 func (p *controlPlane) Vacate(context.Context) string { return cmp.Or(p.Kept(), p.Dirty()) }
-
-// install installs manifests, which a test may change.
-func (p *controlPlane) install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	if p.manifest != nil {
-		for _, o := range objects {
-			p.manifest(o)
-		}
-	}
-	return p.cp.Servers.Install(ctx, objects...)
-}
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {

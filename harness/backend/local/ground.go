@@ -60,7 +60,6 @@ type Servers interface {
 	AddAggregated(spec controlplane.AggregatedSpec) (Server, error)
 	// Start starts etcd and all API servers.
 	Start(ctx context.Context, until controlplane.Readiness) error
-	Install(ctx context.Context, objects ...*unstructured.Unstructured) error
 	Close(ctx context.Context) error
 }
 
@@ -98,6 +97,7 @@ type NodeServer interface {
 type processes struct {
 	*live.Host
 	binaries assets.Binaries
+	manifest func(*unstructured.Unstructured) // Options.Manifest
 	cluster  *controlplane.ControlPlane
 }
 
@@ -123,7 +123,7 @@ func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 }
 
 func (g *processes) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
+	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Manifest: g.manifest}
 	if g.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}

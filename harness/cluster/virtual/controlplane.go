@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/audit/policy"
@@ -43,10 +42,9 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
-	alternatives   *alternatives                    // nil: API servers do not tell of each other
-	altSvc         func(string) string              // Options.AltSvc
-	manifest       func(*unstructured.Unstructured) // Options.Manifest
-	encryption     encryption.Around                // Options.Encryption
+	alternatives   *alternatives       // nil: API servers do not tell of each other
+	altSvc         func(string) string // Options.AltSvc
+	encryption     encryption.Around   // Options.Encryption
 
 	mu         sync.Mutex
 	layer      *aggregation  // nil: there are no aggregated API servers
@@ -171,25 +169,6 @@ func (c *ControlPlane) aggregates() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.layer != nil
-}
-
-func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	if c.manifest != nil {
-		for _, o := range objects {
-			c.manifest(o)
-		}
-	}
-	var configs []*rest.Config
-	for _, s := range c.all() {
-		if s.Status().Running() {
-			config, err := c.authority().RESTConfig("kmsharness-admin", []string{"system:masters"}, s.info.URL)
-			if err != nil {
-				return err
-			}
-			configs = append(configs, config)
-		}
-	}
-	return controlplane.Install(ctx, configs, objects...)
 }
 
 // authority implements local.Authority.

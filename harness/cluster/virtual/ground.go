@@ -65,7 +65,7 @@ func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, er
 	if err != nil {
 		return nil, err
 	}
-	c.manifest, c.altSvc, c.encryption = g.manifest, g.altSvc, g.encryption
+	c.altSvc, c.encryption = g.altSvc, g.encryption
 	g.cluster = c
 	if shape.Advertises() {
 		c.alternatives = newAlternatives(c)
@@ -93,7 +93,7 @@ func (g *ground) Running() []history.Process {
 const tolerance = 10 * time.Millisecond
 
 func (g *ground) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g}
+	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
 }
 
 // Kept implements local.Ground: a bubble has one scenario.
