@@ -243,8 +243,10 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	all, making := errgroup.WithContext(ctx)
 	for i, name := range b.names {
 		all.Go(func() (err error) {
-			nodes[i], err = b.p.readyNode(making, name, []string{firstKeyID})
-			return err
+			if nodes[i], err = b.p.readyNode(making, name, []string{firstKeyID}); err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			return nil
 		})
 	}
 	if err := all.Wait(); err != nil {

@@ -80,7 +80,7 @@ type podPlugins struct {
 
 func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
 	p := &podPlugins{files: files, units: u, make: create, known: map[string]*pluginContainer{}}
-	p.become(containers, nil)
+	p.become(containers, nil, nil)
 	return p
 }
 
@@ -100,8 +100,8 @@ func (p *podPlugins) containers() []*pluginContainer {
 }
 
 // become gives the pod other containers for plugins, while it is down. Plugins that were in containers which are gone are the node's no longer; n is
-// nil if there are none yet.
-func (p *podPlugins) become(units []string, n *live.Node) {
+// nil if there are none yet. Some have images of their own, by keyID.
+func (p *podPlugins) become(units []string, images map[string]string, n *live.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.pluginContainers {
@@ -120,12 +120,6 @@ func (p *podPlugins) become(units []string, n *live.Node) {
 		}
 		p.pluginContainers = append(p.pluginContainers, p.known[unit])
 	}
-}
-
-// run gives the containers of plugins, by keyID, images of their own, while the pod is down.
-func (p *podPlugins) run(images map[string]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.images = map[string]string{}
 	for keyID, image := range images {
 		p.images[unitOfPlugin(keyID)] = image

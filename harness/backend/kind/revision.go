@@ -276,8 +276,7 @@ func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevisi
 	s := serverOf(n)
 	before := s.plugins.names()
 	s.revision.Store(int64(r.Number))
-	s.plugins.become(p.containersFor(r.Plugins), n)
-	s.plugins.run(r.Images)
+	s.plugins.become(p.containersFor(r.Plugins), r.Images, n)
 	if err := s.plugins.prepare(ctx, n, r.Plugins); err != nil {
 		return err
 	}
