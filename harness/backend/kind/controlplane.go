@@ -129,24 +129,6 @@ func (p *controlPlane) Vacate(ctx context.Context) string {
 	return p.Dirty()
 }
 
-// Running implements live.Recording: the remote KMS, and what the pods run.
-func (p *controlPlane) Running() []history.Process {
-	all := p.Host.Running()
-	for _, n := range p.everyNode() {
-		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}}}
-		for _, g := range n.Plugins() {
-			targets = append(targets, g.Target)
-		}
-		for _, t := range targets {
-			if s := t.Status(); s.Running() {
-				t.Identity.PID = s.PID
-				all = append(all, t.Identity)
-			}
-		}
-	}
-	return all
-}
-
 // everyNode are the nodes, and those beside them of the aggregated API servers.
 func (p *controlPlane) everyNode() []*live.Node {
 	all := p.nodes.List()

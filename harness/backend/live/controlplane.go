@@ -121,8 +121,6 @@ type Credentials interface {
 type Recording interface {
 	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
 	Listen(f func(at time.Time, payload any))
-	// Running are the processes that run already.
-	Running() []history.Process
 	Logs() []LogDir
 	// Collect writes artifacts into a folder that is there: what only this kind of control plane has. It may take seconds.
 	Collect(ctx context.Context, dir string, progress func(string)) error

@@ -40,7 +40,6 @@ type Events interface {
 	Register(identity history.Process, name string)
 	Record(at time.Time, p history.Process)
 	Listen(f func(at time.Time, payload any))
-	Running() []history.Process
 	KillAll()
 }
 

@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -71,22 +70,6 @@ func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, er
 		c.alternatives = newAlternatives(c)
 	}
 	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
-}
-
-func (g *ground) Running() []history.Process {
-	all := g.machine.Running()
-	if g.cluster == nil {
-		return all
-	}
-	if g.cluster.etcd.Status().Running() {
-		all = append(all, history.Process{Role: history.RoleEtcd})
-	}
-	for _, s := range slices.Concat(g.cluster.all(), g.cluster.allAggregated()) {
-		if s.Status().Running() {
-			all = append(all, s.identity())
-		}
-	}
-	return all
 }
 
 // tolerance is what the network and the work of servers add to a bound. Nothing else is late where time waits.
