@@ -19,24 +19,9 @@ const explainTimeout = time.Minute
 func explain(ctx context.Context, p *controlPlane, failed error, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(bootLogs(p), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
+	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.logsOf(live.NodeNames(p.shape.Nodes)), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
 	for _, c := range controlPlanes(p.clusters.name, p.shape.Nodes) {
 		missing = errors.Join(missing, c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "kind", string(c), "manifests")))
 	}
 	return pool.Explain(dir, failed, p.kindSaid, missing)
-}
-
-// bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
-func bootLogs(p *controlPlane) []live.LogDir {
-	all := p.layout.sharedLogs()
-	for _, name := range live.NodeNames(p.shape.Nodes) {
-		prefixes := map[string]string{"": name + "-"}
-		for _, f := range p.fleets {
-			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"
-		}
-		for apiServer, prefix := range prefixes {
-			all = append(all, p.layout.node(name).pod(apiServer).logs(prefix)...)
-		}
-	}
-	return all
 }

@@ -110,14 +110,16 @@ func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr(
 
 func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
-func (p *controlPlane) Logs() []live.LogDir {
+func (p *controlPlane) Logs() []live.LogDir { return p.logsOf(p.nodes.Names()) }
+
+// logsOf are the folders with logs of programs under test, also of nodes that are not known yet.
+func (p *controlPlane) logsOf(nodes []string) []live.LogDir {
 	all := p.layout.sharedLogs()
-	for _, n := range p.everyNode() {
-		prefix := n.Name + "-"
-		if n.APIServer != "" {
-			prefix = n.APIServer + "-" + prefix
+	for _, name := range nodes {
+		all = append(all, p.layout.node(name).pod("").logs(name+"-")...)
+		for _, f := range p.fleets {
+			all = append(all, p.layout.node(name).pod(f.Stub.APIServer).logs(f.Stub.APIServer+"-"+name+"-")...)
 		}
-		all = append(all, podFiles{dir: serverOf(n).dir}.logs(prefix)...)
 	}
 	return all
 }
@@ -129,20 +131,15 @@ func (p *controlPlane) Vacate(ctx context.Context) string {
 	return p.Dirty()
 }
 
-// everyNode are the nodes, and those beside them of the aggregated API servers.
-func (p *controlPlane) everyNode() []*live.Node {
-	all := p.nodes.List()
-	for _, f := range p.fleets {
-		all = append(all, f.nodes.List()...)
-	}
-	return all
-}
-
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
 	p.units.close()
-	for _, n := range p.everyNode() {
+	nodes := p.nodes.List()
+	for _, f := range p.fleets {
+		nodes = append(nodes, f.nodes.List()...)
+	}
+	for _, n := range nodes {
 		n.Close()
 	}
 	if p.front != nil {

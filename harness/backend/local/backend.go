@@ -63,7 +63,14 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
 	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, manifest: b.opts.Manifest}
-	return boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
+	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
+	switch {
+	case len(shared.Programs.PluginArgs) > 0:
+		p.MarkDirty("its plugins were started with arguments of their own")
+	case !shared.Programs.Plugin.IsZero():
+		p.MarkDirty("its plugins are not this project's, and no reset is known for them")
+	}
+	return p, err
 }
 
 // setUp finds the programs that are used, before anything boots.

@@ -1,7 +1,6 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,7 +65,7 @@ func (p *controlPlane) Traits() live.Traits {
 
 func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
-func (p *controlPlane) Vacate(context.Context) string { return cmp.Or(p.Kept(), p.Dirty()) }
+func (p *controlPlane) Vacate(context.Context) string { return p.Dirty() }
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {

@@ -29,8 +29,6 @@ type Ground interface {
 	Cluster(s pool.Shape, dir, logs string) (*Cluster, error)
 	// Traits are what planes on it have in common, apart from Dir and Streaming.
 	Traits() live.Traits
-	// Kept is why the plugins of a plane cannot be used by another scenario; empty: they can.
-	Kept() string
 	// Close ends everything.
 	Close(ctx context.Context) error
 }
@@ -127,16 +125,6 @@ func (g *processes) Traits() live.Traits {
 		t.EncryptionPoll = encryptionPoll
 	}
 	return t
-}
-
-func (g *processes) Kept() string {
-	switch {
-	case len(g.Programs.PluginArgs) > 0:
-		return "its plugins were started with arguments of their own"
-	case !g.Programs.Plugin.IsZero():
-		return "its plugins are not this project's, and no reset is known for them"
-	}
-	return ""
 }
 
 func (g *processes) Close(ctx context.Context) error { return g.Supervisor.Close(ctx) }

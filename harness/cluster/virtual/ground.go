@@ -79,9 +79,6 @@ func (g *ground) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
 }
 
-// Kept implements local.Ground: a bubble has one scenario.
-func (g *ground) Kept() string { return "its time is over" }
-
 func (g *ground) Close(context.Context) error {
 	g.KillAll()
 	g.network.Close()
