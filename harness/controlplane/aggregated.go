@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,13 +25,11 @@ type AggregatedSpec struct {
 	// EtcdPrefix begins all of its keys; no other API server has the same.
 	EtcdPrefix string
 	Encryption Encryption
-	Args       []string
 }
 
 // Aggregated is one aggregated API server. Its process ends at once where no kube-apiserver answers it.
 type Aggregated struct {
 	server
-	spec AggregatedSpec
 }
 
 // AddAggregated makes an aggregated API server; the caller starts it, after a kube-apiserver. The control plane ends it when it is closed.
@@ -47,21 +44,15 @@ func (cp *ControlPlane) AddAggregated(spec AggregatedSpec) (*Aggregated, error) 
 	return s, nil
 }
 
-func newAggregated(cp *ControlPlane, spec AggregatedSpec) (*Aggregated, error) {
+func newAggregated(cp *ControlPlane, spec AggregatedSpec) (s *Aggregated, err error) {
 	if err := spec.validate(cp.opts); err != nil {
 		return nil, err
 	}
-	name := spec.Kind + "-" + spec.Name
-	s := &Aggregated{server: newServer(cp, name, spec.Name, name), spec: spec}
-	s.command = func() (string, []string) { return spec.Program, s.args() }
-	err := s.setUp(spec.Encryption, spec.ServiceName+"."+spec.ServiceNamespace+".svc")
-	if err == nil {
-		err = s.writeKubeconfig()
+	s = &Aggregated{}
+	if s.server, err = newServer(cp, spec.Kind+"-"+spec.Name, spec.Name, spec.Encryption, spec.ServiceName+"."+spec.ServiceNamespace+".svc"); err == nil {
+		err = s.become(spec)
 	}
-	if err != nil {
-		return nil, errors.Join(err, s.close())
-	}
-	return s, nil
+	return s, err
 }
 
 func (s AggregatedSpec) validate(opts Options) error {
@@ -76,29 +67,24 @@ func (s AggregatedSpec) validate(opts Options) error {
 	return nil
 }
 
-func (s *Aggregated) writeKubeconfig() error {
+// become gives the server its program and a kubeconfig.
+func (s *Aggregated) become(spec AggregatedSpec) error {
 	// OpenShift gives its API servers the role cluster-admin.
-	user := "system:serviceaccount:" + s.spec.ServiceNamespace + ":" + s.spec.Kind
-	text, err := s.cp.Kubeconfig(user, []string{adminGroup}, s.spec.Server)
+	user := "system:serviceaccount:" + spec.ServiceNamespace + ":" + spec.Kind
+	text, err := s.cp.Kubeconfig(user, []string{adminGroup}, spec.Server)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.kubeconfig(), text, 0o600)
-}
-
-// AuditLog is empty: the requests that matter are in those of the kube-apiservers.
-func (s *Aggregated) AuditLog() string { return "" }
-
-func (s *Aggregated) kubeconfig() string { return filepath.Join(s.dir, "kubeconfig") }
-
-func (s *Aggregated) args() []string {
-	return slices.Concat(s.server.args(), s.cp.etcd.clientArgs(s.cp.etcd.Addr()), []string{
-		"--etcd-prefix=" + s.spec.EtcdPrefix,
-		"--kubeconfig=" + s.kubeconfig(),
-		"--authentication-kubeconfig=" + s.kubeconfig(),
-		"--authorization-kubeconfig=" + s.kubeconfig(),
-		"--enable-priority-and-fairness=false",
-	}, s.spec.Args)
+	kubeconfig := filepath.Join(s.dir, "kubeconfig")
+	s.program, s.args = spec.Program, func() []string {
+		return append(s.cp.etcd.clientArgs(s.cp.etcd.Addr()),
+			"--etcd-prefix="+spec.EtcdPrefix,
+			"--kubeconfig="+kubeconfig,
+			"--authentication-kubeconfig="+kubeconfig,
+			"--authorization-kubeconfig="+kubeconfig,
+			"--enable-priority-and-fairness=false")
+	}
+	return os.WriteFile(kubeconfig, text, 0o600)
 }
 
 // frontProxy is the name by which aggregated API servers know a kube-apiserver that passes requests on.
@@ -108,20 +94,20 @@ const frontProxy = "kmsharness-front-proxy"
 // certificate of it is believed whatever user it names.
 type aggregation struct {
 	authority string // file
-	cert, key string // files
+	proxy     keyPair
 }
 
 func newAggregation(dir string) (*aggregation, error) {
-	p, err := newPKI(dir)
+	a, file, err := authorityIn(dir)
 	if err != nil {
 		return nil, fmt.Errorf("make the certificates of the aggregation layer: %w", err)
 	}
-	id, err := p.client(frontProxy, nil)
+	cert, key, _, err := a.client(frontProxy, nil, 0)
 	if err != nil {
 		return nil, err
 	}
-	a := &aggregation{authority: p.caFile(), cert: filepath.Join(dir, "proxy.crt"), key: filepath.Join(dir, "proxy.key")}
-	return a, errors.Join(os.WriteFile(a.cert, id.cert, 0o600), os.WriteFile(a.key, id.key, 0o600))
+	proxy, err := writeKeyPair(dir, "proxy", cert, key)
+	return &aggregation{file, proxy}, err
 }
 
 // args are those of a kube-apiserver; of no aggregation there are none.
@@ -135,8 +121,8 @@ func (a *aggregation) args() []string {
 		"--requestheader-username-headers=X-Remote-User",
 		"--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--proxy-client-cert-file=" + a.cert,
-		"--proxy-client-key-file=" + a.key,
+		"--proxy-client-cert-file=" + a.proxy.cert,
+		"--proxy-client-key-file=" + a.proxy.key,
 	}
 }
 
@@ -174,7 +160,7 @@ func (authority Authority) Manifests(a APIService) ([]*unstructured.Unstructured
 func (authority Authority) APIService(a APIService, port int64) *unstructured.Unstructured {
 	return described("apiregistration.k8s.io/v1", "APIService", "", a.Version+"."+a.Group, map[string]any{
 		"group": a.Group, "version": a.Version, "service": map[string]any{"name": a.Name, "namespace": a.Namespace, "port": port},
-		"caBundle":             base64.StdEncoding.EncodeToString(authority.pki.pem),
+		"caBundle":             base64.StdEncoding.EncodeToString(authority.pem),
 		"groupPriorityMinimum": int64(1000), "versionPriority": int64(15),
 	})
 }

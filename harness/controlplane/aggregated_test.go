@@ -35,7 +35,7 @@ func aggregatedSpec() controlplane.AggregatedSpec {
 
 func TestAddAggregated(t *testing.T) {
 	s, err := aggregating(t, true).AddAggregated(aggregatedSpec())
-	if err != nil || s.Name() != "cp-1" || !strings.HasPrefix(s.URL(), "https://127.0.0.1:") || s.Running() {
+	if err != nil || s.Name != "cp-1" || !strings.HasPrefix(s.URL, "https://127.") || s.Status().Running() {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if err := s.WaitReady(t.Context(), controlplane.Ready); err == nil {

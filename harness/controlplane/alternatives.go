@@ -63,8 +63,8 @@ func (a *alternatives) ask(ctx context.Context) []netip.AddrPort {
 	var asking sync.WaitGroup
 	for i, s := range servers {
 		asking.Go(func() {
-			if s.Running() && a.cp.probe.ask(ctx, s.URL()+string(Ready)) == nil {
-				answers[i], _ = netip.ParseAddrPort(s.front.Addr())
+			if s.Status().Running() && a.cp.probe.ask(ctx, s.URL+string(Ready)) == nil {
+				answers[i], _ = netip.ParseAddrPort(s.FrontAddr)
 			}
 		})
 	}
@@ -88,22 +88,22 @@ func (a *alternatives) close() {
 func (a *alternatives) inFrontOf(s *APIServer) (*advertise.Front, error) {
 	serving, err := tls.LoadX509KeyPair(s.serving.cert, s.serving.key)
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate of %s: %w", s.title, err)
+		return nil, fmt.Errorf("read the certificate of %s: %w", s.name, err)
 	}
-	proxy, err := tls.LoadX509KeyPair(a.cp.aggregation.cert, a.cp.aggregation.key)
+	proxy, err := tls.LoadX509KeyPair(a.cp.aggregation.proxy.cert, a.cp.aggregation.proxy.key)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate of front proxies: %w", err)
 	}
-	admin, err := a.cp.AdminConfig(s.URL())
+	admin, err := a.cp.AdminConfig(s.URL)
 	if err != nil {
 		return nil, err
 	}
 	authorization, err := authorizationclient.NewForConfig(admin)
 	if err != nil {
-		return nil, fmt.Errorf("make a client for %s: %w", s.title, err)
+		return nil, fmt.Errorf("make a client for %s: %w", s.name, err)
 	}
 	return advertise.NewFront(advertise.FrontOptions{
-		Upstream: s.Addr(), Serving: serving, Authority: a.cp.pki.roots, Proxy: proxy,
+		Upstream: s.Addr, Serving: serving, Authority: a.cp.roots(), Proxy: proxy,
 		Field: advertise.Options{
 			Enabled: true, Ready: a.now, Subnets: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 			Allowed: advertise.NewAccess(authorization.SubjectAccessReviews(), nil).Allowed,

@@ -13,20 +13,21 @@ import (
 // APIServer is one kube-apiserver. It keeps its port, its link to etcd and its certificate across restarts.
 type APIServer struct {
 	server
-	spec     ServerSpec
 	etcdLink *netfault.Link
 	front    *advertise.Front // nil: none
 }
 
-func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
-	s := &APIServer{server: newServer(cp, "apiserver-"+spec.Name, spec.Name, "API server "+spec.Name), spec: spec}
-	s.command = func() (string, []string) { return s.opts.Binaries.KubeAPIServer, s.args() }
-	err := s.setUp(spec.Encryption)
-	if err == nil {
+func newAPIServer(cp *ControlPlane, spec ServerSpec) (s *APIServer, err error) {
+	s = &APIServer{}
+	if s.server, err = newServer(cp, "apiserver-"+spec.Name, spec.Name, spec.Encryption); err == nil {
 		s.etcdLink, err = netfault.NewLink(host.Host{}, s.name+" to etcd", cp.etcd.Addr())
 	}
+	s.program, s.args = cp.opts.Binaries.KubeAPIServer, s.flags
+	s.AuditLog, s.FrontAddr = filepath.Join(cp.opts.LogDir, "audit-"+spec.Name+".jsonl"), s.Addr
 	if err == nil && cp.alternatives != nil {
-		s.front, err = cp.alternatives.inFrontOf(s)
+		if s.front, err = cp.alternatives.inFrontOf(s); err == nil {
+			s.FrontAddr = s.front.Addr()
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -34,41 +35,27 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (*APIServer, error) {
 	return s, nil
 }
 
-// EtcdLink carries everything between this API server and etcd.
-func (s *APIServer) EtcdLink() *netfault.Link { return s.etcdLink }
-
-// FrontAddr is where clients that are to learn of other API servers connect (127.0.0.1:port). It is Addr unless Options.Alternatives is set.
-func (s *APIServer) FrontAddr() string {
-	if s.front != nil {
-		return s.front.Addr()
-	}
-	return s.Addr()
-}
-
-// AuditLog is the file that receives audit events, one JSON object a line, before each answer is sent.
-func (s *APIServer) AuditLog() string {
-	return filepath.Join(s.opts.LogDir, "audit-"+s.spec.Name+".jsonl")
-}
+// SetEtcdLink puts a fault in force on what carries everything between this API server and etcd.
+func (s *APIServer) SetEtcdLink(f netfault.Fault) error { return s.etcdLink.Set(f) }
 
 // maxAuditMegabytes keeps the audit log in one file: a rotated one would have to be found by its reader.
 const maxAuditMegabytes = "100000"
 
-func (s *APIServer) args() []string {
-	pki := s.cp.pki
-	args := append(s.server.args(),
+func (s *APIServer) flags() []string {
+	accounts := s.cp.serviceAccountKey()
+	return slices.Concat([]string{
 		"--advertise-address=127.0.0.1",
 		"--endpoint-reconciler-type=none",
-		"--client-ca-file="+pki.caFile(),
+		"--client-ca-file=" + s.cp.authorityFile,
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+pki.serviceAccountFile(),
-		"--service-account-signing-key-file="+pki.serviceAccountFile(),
+		"--service-account-key-file=" + accounts,
+		"--service-account-signing-key-file=" + accounts,
 		"--service-cluster-ip-range=10.0.0.0/24",
 		"--authorization-mode=RBAC",
 		"--allow-privileged", // pods of operators under test are
 		// There is no controller that makes the service accounts that this plugin insists on.
 		"--disable-admission-plugins=ServiceAccount",
-	)
-	return slices.Concat(args, s.cp.etcd.clientArgs(s.etcdLink.Addr()), s.auditArgs(), s.cp.aggregation.args(), s.opts.APIServerArgs, s.spec.Args)
+	}, s.cp.etcd.clientArgs(s.etcdLink.Addr()), s.auditArgs(), s.cp.aggregation.args())
 }
 
 // auditArgs write each event before the answer is sent, so that what a client saw is in the log.
@@ -78,7 +65,7 @@ func (s *APIServer) auditArgs() []string {
 	}
 	return []string{
 		"--audit-policy-file=" + s.cp.auditPolicyFile(),
-		"--audit-log-path=" + s.AuditLog(),
+		"--audit-log-path=" + s.AuditLog,
 		"--audit-log-mode=blocking",
 		"--audit-log-format=json",
 		"--audit-log-maxsize=" + maxAuditMegabytes,
@@ -86,10 +73,9 @@ func (s *APIServer) auditArgs() []string {
 }
 
 // close frees what newAPIServer made. The process has ended.
-func (s *APIServer) close() error {
-	err := s.server.close()
+func (s *APIServer) close() (err error) {
 	if s.front != nil {
-		err = errors.Join(err, s.front.Close())
+		err = s.front.Close()
 	}
 	if s.etcdLink != nil {
 		err = errors.Join(err, s.etcdLink.Close())

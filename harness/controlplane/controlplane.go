@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/keyutil"
 )
 
 // Errors of a ControlPlane.
@@ -24,9 +25,11 @@ type ControlPlane struct {
 	// balancer on 127.0.0.1.
 	Authority
 
-	opts  Options
-	etcd  *Etcd
-	probe *prober
+	authorityFile string
+	address       *address
+	opts          Options
+	etcd          *Etcd
+	probe         *prober
 
 	aggregation  *aggregation  // nil: none
 	alternatives *alternatives // nil: none
@@ -42,33 +45,26 @@ func New(opts Options) (*ControlPlane, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	pki, err := newPKI(filepath.Join(opts.Dir, "pki"))
-	if err != nil {
-		return nil, fmt.Errorf("make certificates: %w", err)
-	}
-	cp := &ControlPlane{opts: opts, Authority: Authority{pki: pki}}
+	cp := &ControlPlane{opts: opts}
 	if err := cp.setUp(); err != nil {
 		return nil, errors.Join(err, cp.Close(context.Background()))
 	}
 	return cp, nil
 }
 
-func (cp *ControlPlane) setUp() error {
-	identity, err := cp.pki.client(adminUser, []string{adminGroup})
-	if err != nil {
+func (cp *ControlPlane) setUp() (err error) {
+	if cp.address, err = claimAddress(); err != nil {
 		return err
 	}
-	certificate, err := identity.tls()
-	if err != nil {
-		return err
+	if err := cp.makeCertificates(); err != nil {
+		return fmt.Errorf("make certificates: %w", err)
 	}
-	cp.probe = newProber(cp.pki.roots, &certificate)
 	if len(cp.opts.AuditPolicy) > 0 {
 		if err := os.WriteFile(cp.auditPolicyFile(), cp.opts.AuditPolicy, 0o600); err != nil {
 			return fmt.Errorf("write the audit policy: %w", err)
 		}
 	}
-	if cp.etcd, err = newEtcd(cp.opts); err != nil {
+	if cp.etcd, err = newEtcd(cp.opts, cp.address); err != nil {
 		return err
 	}
 	if cp.opts.Aggregation {
@@ -87,9 +83,37 @@ func (cp *ControlPlane) setUp() error {
 	return nil
 }
 
+func (cp *ControlPlane) makeCertificates() (err error) {
+	if cp.Authority, cp.authorityFile, err = authorityIn(filepath.Join(cp.opts.Dir, "pki")); err != nil {
+		return err
+	}
+	cert, key, _, err := cp.client(adminUser, []string{adminGroup}, 0)
+	if err != nil {
+		return err
+	}
+	config, err := cp.clientTLS(cert, key)
+	if err != nil {
+		return err
+	}
+	cp.probe = newProber(config)
+	accounts, err := keyutil.MakeEllipticPrivateKeyPEM()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(cp.serviceAccountKey(), accounts, 0o600)
+}
+
+// serviceAccountKey is the file of the key that all API servers sign and verify the tokens of service accounts with.
+func (cp *ControlPlane) serviceAccountKey() string {
+	return filepath.Join(cp.opts.Dir, "pki", "service-account.key")
+}
+
 func (cp *ControlPlane) auditPolicyFile() string {
 	return filepath.Join(cp.opts.Dir, "audit-policy.yaml")
 }
+
+// Port is an address (host:port) for another program of the control plane: it stays free while the program does not run.
+func (cp *ControlPlane) Port() (string, error) { return cp.address.port() }
 
 // Etcd is the only one.
 func (cp *ControlPlane) Etcd() *Etcd { return cp.etcd }
@@ -112,7 +136,7 @@ func (cp *ControlPlane) Server(name string) (*APIServer, error) {
 }
 
 func (cp *ControlPlane) find(name string) int {
-	return slices.IndexFunc(cp.servers, func(s *APIServer) bool { return s.spec.Name == name })
+	return slices.IndexFunc(cp.servers, func(s *APIServer) bool { return s.Name == name })
 }
 
 // Add makes another API server; the caller starts it. A name can be used again after Remove: its logs are appended to.
@@ -174,16 +198,20 @@ func (cp *ControlPlane) Close(ctx context.Context) error {
 	aggregated := slices.Clone(cp.aggregated)
 	cp.mu.Unlock()
 	for _, s := range aggregated {
-		errs = append(errs, s.Kill(ctx), s.close())
+		errs = append(errs, s.Kill(ctx))
 	}
 	for _, s := range cp.Servers() {
 		errs = append(errs, s.Kill(ctx), s.close())
 	}
 	if cp.etcd != nil {
-		errs = append(errs, cp.etcd.Kill(ctx), cp.etcd.close())
+		errs = append(errs, cp.etcd.Kill(ctx))
+		cp.etcd.probe.close()
 	}
 	if cp.probe != nil {
 		cp.probe.close()
+	}
+	if cp.address != nil {
+		errs = append(errs, cp.address.close())
 	}
 	return errors.Join(errs...)
 }

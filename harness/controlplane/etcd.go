@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 )
 
@@ -15,56 +13,52 @@ import (
 // of it: neither other users of the machine nor programs under test, which have certificates of the API servers' authority.
 type Etcd struct {
 	unit
-	port  *port
+	addr  string
 	probe *prober
 
-	tls                 *tls.Config // of clients
-	authority, crt, key string      // files, for clients, etcd itself and its gateway
+	tls       *tls.Config // of clients
+	authority string      // file
+	files     keyPair     // for clients, etcd itself and its gateway
 }
 
-func newEtcd(opts Options) (*Etcd, error) {
+func newEtcd(opts Options, at *address) (*Etcd, error) {
 	e := &Etcd{unit: newUnit("etcd", opts)}
-	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki")); err != nil {
+	if err := e.makeCertificate(filepath.Join(opts.Dir, "etcd-pki"), at.ip); err != nil {
 		return nil, fmt.Errorf("make the certificates of etcd: %w", err)
 	}
-	p, err := reservePort()
-	if err != nil {
-		return nil, err
-	}
-	e.port = p
-	return e, nil
+	var err error
+	e.addr, err = at.port()
+	return e, err
 }
 
-func (e *Etcd) makeCertificate(dir string) error {
-	p, err := newPKI(dir)
+func (e *Etcd) makeCertificate(dir, ip string) error {
+	a, file, err := authorityIn(dir)
 	if err != nil {
 		return err
 	}
 	template := certificate("etcd")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
-	id, err := p.sign(template)
+	template.IPAddresses = []net.IP{net.ParseIP(ip), net.IPv4(127, 0, 0, 1)} // a link is at the second
+	cert, key, err := a.sign(template)
 	if err != nil {
 		return err
 	}
-	pair, err := id.tls()
-	if err != nil {
+	if e.tls, err = a.clientTLS(cert, key); err != nil {
 		return err
 	}
-	e.tls = &tls.Config{RootCAs: p.roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	e.probe = newProber(p.roots, &pair)
-	e.authority, e.crt, e.key = p.caFile(), filepath.Join(dir, "etcd.crt"), filepath.Join(dir, "etcd.key")
-	return errors.Join(os.WriteFile(e.crt, id.cert, 0o600), os.WriteFile(e.key, id.key, 0o600))
+	e.probe, e.authority = newProber(e.tls), file
+	e.files, err = writeKeyPair(dir, "etcd", cert, key)
+	return err
 }
 
 // Addr is where clients connect to (host:port); URL is the same with its scheme, and TLS what they need.
-func (e *Etcd) Addr() string     { return e.port.addr() }
+func (e *Etcd) Addr() string     { return e.addr }
 func (e *Etcd) URL() string      { return "https://" + e.Addr() }
 func (e *Etcd) TLS() *tls.Config { return e.tls.Clone() }
 
 // clientArgs are those of an API server that reaches etcd at an address.
 func (e *Etcd) clientArgs(addr string) []string {
-	return []string{"--etcd-servers=https://" + addr, "--etcd-cafile=" + e.authority, "--etcd-certfile=" + e.crt, "--etcd-keyfile=" + e.key}
+	return []string{"--etcd-servers=https://" + addr, "--etcd-cafile=" + e.authority, "--etcd-certfile=" + e.files.cert, "--etcd-keyfile=" + e.files.key}
 }
 
 // Start starts etcd unless it runs, and returns when it answers.
@@ -87,18 +81,12 @@ func (e *Etcd) args() []string {
 		"--data-dir=" + filepath.Join(e.opts.Dir, "etcd"),
 		"--listen-client-urls=" + url,
 		"--advertise-client-urls=" + url,
-		"--socket-reuse-port=true", // see port
 		"--listen-peer-urls=https://127.0.0.1:0",
-		"--cert-file=" + e.crt, "--key-file=" + e.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
-		"--peer-cert-file=" + e.crt, "--peer-key-file=" + e.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
+		"--cert-file=" + e.files.cert, "--key-file=" + e.files.key, "--trusted-ca-file=" + e.authority, "--client-cert-auth",
+		"--peer-cert-file=" + e.files.cert, "--peer-key-file=" + e.files.key, "--peer-trusted-ca-file=" + e.authority, "--peer-client-cert-auth",
 		"--unsafe-no-fsync=true",
 		"--heartbeat-interval=50",
 		"--election-timeout=250",
 		"--log-level=warn",
 	}
-}
-
-func (e *Etcd) close() error {
-	e.probe.close()
-	return e.port.free()
 }

@@ -26,22 +26,9 @@ const installer = "kmsharness"
 
 var crdGroupKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// Install applies objects as administrator (Server-Side Apply, force) through the first running API server:
-// CustomResourceDefinitions first, then the others in their order. It returns when every running API server serves the new
+// Install applies objects as administrator (Server-Side Apply, force) through the first of some API servers:
+// CustomResourceDefinitions first, then the others in their order. It returns when all of these API servers serve the new
 // resources. ctx bounds it.
-func (cp *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	var configs []*rest.Config
-	for _, s := range cp.running() {
-		config, err := cp.AdminConfig(s.URL())
-		if err != nil {
-			return err
-		}
-		configs = append(configs, config)
-	}
-	return Install(ctx, configs, objects...)
-}
-
-// Install is ControlPlane.Install for the API servers of any cluster, each with the configuration of an administrator.
 func Install(ctx context.Context, servers []*rest.Config, objects ...*unstructured.Unstructured) error {
 	if len(servers) == 0 {
 		return errors.New("install manifests: no API server runs")
@@ -63,16 +50,6 @@ func Install(ctx context.Context, servers []*rest.Config, objects ...*unstructur
 		}
 	}
 	return apply(ctx, clients[0], others)
-}
-
-func (cp *ControlPlane) running() []*APIServer {
-	var all []*APIServer
-	for _, s := range cp.Servers() {
-		if s.Running() {
-			all = append(all, s)
-		}
-	}
-	return all
 }
 
 func split(objects []*unstructured.Unstructured) (crds, others []*unstructured.Unstructured) {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -56,17 +57,17 @@ func TestInstall(t *testing.T) {
 		t.Skip("it boots a control plane: make nightly")
 	}
 	w := newWorld(t, nil, specs(2)...)
-	if err := w.Install(t.Context()); err == nil {
+	if err := w.install(t); err == nil {
 		t.Error("installed without a running API server")
 	}
 	w.start(t, controlplane.Ready)
 	for range 2 { // the second time changes nothing
-		if err := w.Install(t.Context(), decode(t, widget)...); err != nil {
+		if err := w.install(t, decode(t, widget)...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, s := range w.Servers() { // served everywhere when Install returns
-		config, err := w.AdminConfig(s.URL())
+		config, err := w.AdminConfig(s.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,11 +77,26 @@ func TestInstall(t *testing.T) {
 		}
 		widgets := client.Resource(schema.GroupVersionResource{Group: "test.kmsharness.io", Version: "v1", Resource: "widgets"})
 		if _, err := widgets.Get(t.Context(), "first", metav1.GetOptions{}); err != nil {
-			t.Errorf("API server %s: %v", s.Name(), err)
+			t.Errorf("API server %s: %v", s.Name, err)
 		}
 	}
-	err := w.Install(t.Context(), decode(t, "{apiVersion: nowhere.io/v1, kind: Nothing, metadata: {name: x}}")...)
+	err := w.install(t, decode(t, "{apiVersion: nowhere.io/v1, kind: Nothing, metadata: {name: x}}")...)
 	if err == nil || !strings.Contains(err.Error(), "Nothing x") {
 		t.Errorf("installed a resource that is not served: %v", err)
 	}
+}
+
+func (w world) install(t *testing.T, objects ...*unstructured.Unstructured) error {
+	t.Helper()
+	var servers []*rest.Config
+	for _, s := range w.Servers() {
+		if s.Status().Running() {
+			config, err := w.AdminConfig(s.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			servers = append(servers, config)
+		}
+	}
+	return controlplane.Install(t.Context(), servers, objects...)
 }

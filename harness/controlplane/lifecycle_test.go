@@ -71,7 +71,7 @@ func TestLifeCycle(t *testing.T) {
 	w := newWorld(t, nil, specs(2)...)
 	w.start(t, controlplane.Ready)
 	one, two := w.Servers()[0], w.Servers()[1]
-	config, err := w.AdminConfig(one.URL())
+	config, err := w.AdminConfig(one.URL)
 	admin := clientset(t, config, err)
 
 	t.Run("identities", func(t *testing.T) { testIdentities(t, w, two) })
@@ -85,7 +85,7 @@ func TestLifeCycle(t *testing.T) {
 }
 
 func testIdentities(t *testing.T, w world, s *controlplane.APIServer) {
-	kubeconfig, err := w.Kubeconfig("jane", []string{"testers"}, s.URL())
+	kubeconfig, err := w.Kubeconfig("jane", []string{"testers"}, s.URL)
 	must(t, err)
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	jane := clientset(t, config, err)
@@ -97,7 +97,7 @@ func testIdentities(t *testing.T, w world, s *controlplane.APIServer) {
 
 func testAudit(t *testing.T, admin *kubernetes.Clientset, s *controlplane.APIServer) {
 	must(t, create(t, admin, "audited", patience))
-	log, err := os.ReadFile(s.AuditLog()) // at once: it is written before the answer
+	log, err := os.ReadFile(s.AuditLog) // at once: it is written before the answer
 	must(t, err)
 	lines := bufio.NewScanner(bytes.NewReader(log))
 	lines.Buffer(nil, 1<<20)
@@ -111,11 +111,11 @@ func testAudit(t *testing.T, admin *kubernetes.Clientset, s *controlplane.APISer
 			return
 		}
 	}
-	t.Errorf("%s does not have the write", s.AuditLog())
+	t.Errorf("%s does not have the write", s.AuditLog)
 }
 
 func testClientLink(t *testing.T, w world, s *controlplane.APIServer) {
-	link, err := netfault.NewLink(host.Host{}, "client to "+s.Name(), s.Addr())
+	link, err := netfault.NewLink(host.Host{}, "client to "+s.Name, s.Addr)
 	must(t, err)
 	defer func() { must(t, link.Close()) }()
 	config, err := w.AdminConfig("https://" + link.Addr())
@@ -130,11 +130,11 @@ func testClientLink(t *testing.T, w world, s *controlplane.APIServer) {
 }
 
 func testEtcdLink(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Clientset) {
-	must(t, s.EtcdLink().Set(netfault.Fault{Mode: netfault.Cut}))
+	must(t, s.SetEtcdLink(netfault.Fault{Mode: netfault.Cut}))
 	if err := create(t, admin, "without-etcd", 500*time.Millisecond); err == nil {
 		t.Error("a write without etcd succeeded")
 	}
-	must(t, s.EtcdLink().Set(netfault.Fault{}))
+	must(t, s.SetEtcdLink(netfault.Fault{}))
 	must(t, s.WaitReady(t.Context(), controlplane.Ready))
 	must(t, create(t, admin, "with-etcd", patience))
 }
@@ -150,17 +150,17 @@ func testPause(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Client
 }
 
 func testKill(t *testing.T, s *controlplane.APIServer, admin *kubernetes.Clientset) {
-	addr := s.Addr()
+	addr := s.Addr
 	must(t, s.Kill(t.Context()))
-	if s.Running() {
+	if s.Status().Running() {
 		t.Error("running after Kill")
 	}
 	if err := create(t, admin, "killed", time.Second); err == nil {
 		t.Error("a write to a killed API server succeeded")
 	}
 	must(t, errors.Join(s.Stop(t.Context()), s.Start(t.Context(), controlplane.Ready)))
-	if s.Addr() != addr {
-		t.Errorf("moved from %s to %s", addr, s.Addr())
+	if s.Addr != addr {
+		t.Errorf("moved from %s to %s", addr, s.Addr)
 	}
 	must(t, create(t, admin, "restarted", patience))
 }
@@ -176,20 +176,20 @@ func testEtcdRestart(t *testing.T, w world, admin *kubernetes.Clientset) {
 }
 
 func testReplace(t *testing.T, w world, old *controlplane.APIServer) {
-	must(t, w.Remove(t.Context(), old.Name()))
+	must(t, w.Remove(t.Context(), old.Name))
 	if exit, ok := old.Process().Exit(); !ok || exit.Forced || exit.Code != 0 {
 		t.Errorf("the API server did not stop cleanly: %v, %v", exit, ok)
 	}
-	if _, err := w.Server(old.Name()); !errors.Is(err, controlplane.ErrNoServer) {
+	if _, err := w.Server(old.Name); !errors.Is(err, controlplane.ErrNoServer) {
 		t.Error(err)
 	}
-	again, err := w.Add(controlplane.ServerSpec{Name: old.Name()})
+	again, err := w.Add(controlplane.ServerSpec{Name: old.Name})
 	must(t, err)
-	if _, err := w.Add(controlplane.ServerSpec{Name: old.Name()}); !errors.Is(err, controlplane.ErrServerExists) {
+	if _, err := w.Add(controlplane.ServerSpec{Name: old.Name}); !errors.Is(err, controlplane.ErrServerExists) {
 		t.Error(err)
 	}
 	must(t, again.Start(t.Context(), controlplane.Ready))
-	config, err := w.AdminConfig(again.URL())
+	config, err := w.AdminConfig(again.URL)
 	must(t, create(t, clientset(t, config, err), "replaced", patience))
 }
 
@@ -207,7 +207,7 @@ func TestColdStartWithoutPlugin(t *testing.T) {
 	if err := s.WaitReady(ctx, controlplane.Ready); err == nil || !strings.Contains(err.Error(), "kms-providers") {
 		t.Errorf("ready without its plugin: %v", err)
 	}
-	config, err := w.AdminConfig(s.URL())
+	config, err := w.AdminConfig(s.URL)
 	must(t, create(t, clientset(t, config, err), "clear", patience))
 }
 
@@ -228,7 +228,7 @@ func TestEncryptionReload(t *testing.T) {
 	must(t, s.SetEncryption(controlplane.Encryption{Resources: []string{"secrets", "configmaps"}}))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	config, err := w.AdminConfig(s.URL())
+	config, err := w.AdminConfig(s.URL)
 	admin := clientset(t, config, err)
 	must(t, s.Process().WaitReady(ctx, poll, func(ctx context.Context) error {
 		metrics, err := admin.RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)

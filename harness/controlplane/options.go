@@ -3,7 +3,6 @@ package controlplane
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"time"
 
@@ -25,7 +24,7 @@ type Options struct {
 	// EncryptionPoll is how often API servers look for a changed encryption configuration, if the binary can be told
 	// (assets.Binaries.EncryptionPoll); 0 is the stock behaviour, one minute. In whole milliseconds.
 	EncryptionPoll time.Duration
-	// APIServerArgs are further flags of every API server; a later flag wins.
+	// APIServerArgs are further flags of every API server, also of aggregated ones; a later flag wins.
 	APIServerArgs []string
 	// Aggregation lets the API servers pass requests on to aggregated ones (ControlPlane.AddAggregated).
 	Aggregation bool
@@ -41,8 +40,6 @@ type ServerSpec struct {
 	Name string
 	// Encryption is its configuration; the zero value encrypts nothing.
 	Encryption Encryption
-	// Args are further flags of this API server.
-	Args []string
 }
 
 func (o Options) validate() error {
@@ -69,5 +66,3 @@ func (s ServerSpec) validate() error {
 	}
 	return nil
 }
-
-func (o Options) logFile(name string) string { return filepath.Join(o.LogDir, name+".log") }

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,36 +31,40 @@ const probeTimeout = 5 * time.Second
 // prober asks health endpoints over one connection.
 type prober struct{ client *http.Client }
 
-func newProber(roots *x509.CertPool, identity *tls.Certificate) *prober {
-	config := &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	if identity != nil {
-		config.Certificates = []tls.Certificate{*identity}
-	}
+func newProber(config *tls.Config) *prober {
 	return &prober{client: &http.Client{Timeout: probeTimeout, Transport: &http.Transport{TLSClientConfig: config}}}
 }
 
-// ask returns nil if the answer is 200.
 func (p *prober) ask(ctx context.Context, url string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := p.client.Do(req)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
-	if err != nil {
-		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, resp.Status, failedChecks(body))
-	}
-	return nil
+	_, err := Get(ctx, p.client, url)
+	return err
 }
 
 func (p *prober) close() { p.client.CloseIdleConnections() }
+
+// maxAnswer bounds an answer in bytes. That of a kubelet is the largest: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
+const maxAnswer = 16 << 20
+
+// Get reads a page of an API server, of etcd or of a kubelet. It is an error unless the status is 200.
+func Get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: %.4096s", url, resp.Status, failedChecks(body))
+	}
+	return body, nil
+}
 
 // failedChecks are the lines of a verbose health answer that tell what is wrong, on one line.
 func failedChecks(body []byte) string {

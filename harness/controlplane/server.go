@@ -3,81 +3,82 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
+// ServerInfo is where an API server is found. It never changes.
+type ServerInfo struct {
+	// Name is that of its node, Addr (host:port) where it listens. URL is for clients without a link or an API server in between.
+	Name, Addr, URL string
+	// FrontAddr is where clients of a kube-apiserver connect that are to learn of others. It is Addr unless Options.Alternatives is set.
+	FrontAddr string
+	// AuditLog receives audit events, one JSON object a line, before each answer is sent. An aggregated API server has none: the requests that matter
+	// are in those of the kube-apiservers. EncryptionFile is the EncryptionConfiguration in force or about to be.
+	AuditLog, LogFile, EncryptionFile string
+}
+
 // server is what a kube-apiserver and an aggregated API server have in common. It keeps its port and certificate across restarts.
 type server struct {
 	unit
+	ServerInfo
 	cp      *ControlPlane
-	node    string // its name to the caller
-	title   string // its name in errors
 	dir     string
-	port    *port
-	serving struct{ cert, key string } // files
-	command func() (path string, args []string)
+	serving keyPair
+	program string
+	args    func() []string // beside those of every API server
 }
 
-func newServer(cp *ControlPlane, name, node, title string) server {
-	return server{unit: newUnit(name, cp.opts), cp: cp, node: node, title: title, dir: filepath.Join(cp.opts.Dir, name)}
-}
-
-// setUp makes the directory, the port and the certificate, which has further names, and writes the encryption configuration.
-func (s *server) setUp(e Encryption, further ...string) (err error) {
+// newServer makes the directory, the port and the certificate, which has further names, and writes the encryption configuration.
+func newServer(cp *ControlPlane, name, node string, e Encryption, further ...string) (s server, err error) {
+	s = server{unit: newUnit(name, cp.opts), cp: cp, dir: filepath.Join(cp.opts.Dir, name)}
+	s.Name, s.LogFile, s.EncryptionFile = node, s.log(), filepath.Join(s.dir, "encryption.yaml")
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return err
+		return s, err
 	}
-	if s.port, err = reservePort(); err != nil {
-		return err
+	if s.Addr, err = cp.address.port(); err != nil {
+		return s, err
 	}
-	if s.serving.cert, s.serving.key, err = s.cp.pki.serving(s.name, further...); err != nil {
-		return err
+	s.URL = "https://" + s.Addr
+	cert, key, err := cp.Serving(name, append([]string{cp.address.ip, "kubernetes", "kubernetes.default", "kubernetes.default.svc"}, further...)...)
+	if err != nil {
+		return s, err
 	}
-	return s.SetEncryption(e)
+	if s.serving, err = writeKeyPair(s.dir, "serving", cert, key); err != nil {
+		return s, err
+	}
+	return s, s.SetEncryption(e)
 }
 
-// Name is that of its node.
-func (s *server) Name() string { return s.node }
-
-// Addr is where it listens (127.0.0.1:port); it never changes.
-func (s *server) Addr() string { return s.port.addr() }
-
-// URL is for clients without a link or an API server in between.
-func (s *server) URL() string { return "https://" + s.Addr() }
-
-// EncryptionFile is the EncryptionConfiguration in force or about to be.
-func (s *server) EncryptionFile() string { return filepath.Join(s.dir, "encryption.yaml") }
+func (s *server) Info() ServerInfo { return s.ServerInfo }
 
 // SetEncryption replaces the EncryptionConfiguration in one step. A running API server loads it at its next look (see
 // Options.EncryptionPoll), or rejects it silently.
 func (s *server) SetEncryption(e Encryption) error {
 	text, err := e.YAML()
 	if err != nil {
-		return s.encryptionError(err)
+		return fmt.Errorf("encryption configuration of %s: %w", s.name, err)
 	}
 	return s.SetEncryptionText(text)
 }
 
 // SetEncryptionText is SetEncryption with a file made elsewhere. Only an API server can tell whether it is valid.
 func (s *server) SetEncryptionText(text []byte) error {
-	return s.encryptionError(atomicfile.Write(s.EncryptionFile(), text, 0o600))
-}
-
-func (s *server) encryptionError(err error) error {
-	if err != nil {
-		return fmt.Errorf("write the encryption configuration of %s: %w", s.title, err)
+	if err := atomicfile.Write(s.EncryptionFile, text, 0o600); err != nil {
+		return fmt.Errorf("write the encryption configuration of %s: %w", s.name, err)
 	}
 	return nil
 }
 
 // Start starts the API server unless it runs, and returns when it is as ready as asked.
 func (s *server) Start(ctx context.Context, until Readiness) error {
-	path, args := s.command()
-	if _, err := s.run(ctx, path, args, s.env()); err != nil {
+	args := slices.Concat(s.commonArgs(), s.args(), s.opts.APIServerArgs)
+	if _, err := s.run(ctx, s.program, args, s.env()); err != nil {
 		return err
 	}
 	return s.WaitReady(ctx, until)
@@ -92,19 +93,19 @@ func (s *server) WaitReady(ctx context.Context, until Readiness) error {
 	if until == Started {
 		return nil
 	}
-	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error { return s.cp.probe.ask(ctx, s.URL()+string(until)) })
+	return p.WaitReady(ctx, readyPoll, func(ctx context.Context) error { return s.cp.probe.ask(ctx, s.URL+string(until)) })
 }
 
-// args are the flags of every API server.
-func (s *server) args() []string {
+// commonArgs are the flags of every API server.
+func (s *server) commonArgs() []string {
+	host, port, _ := net.SplitHostPort(s.Addr)
 	return []string{
-		"--bind-address=127.0.0.1",
-		"--secure-port=" + s.port.String(),
-		"--permit-port-sharing=true", // see port
+		"--bind-address=" + host,
+		"--secure-port=" + port,
 		"--cert-dir=" + s.dir,
 		"--tls-cert-file=" + s.serving.cert,
 		"--tls-private-key-file=" + s.serving.key,
-		"--encryption-provider-config=" + s.EncryptionFile(),
+		"--encryption-provider-config=" + s.EncryptionFile,
 		"--encryption-provider-config-automatic-reload=true",
 		"--profiling=false",
 	}
@@ -115,12 +116,4 @@ func (s *server) env() []string {
 		return nil
 	}
 	return []string{assets.EnvEncryptionPoll + "=" + s.opts.EncryptionPoll.String()}
-}
-
-// close frees the port. The process has ended.
-func (s *server) close() error {
-	if s.port == nil {
-		return nil
-	}
-	return s.port.free()
 }

@@ -28,7 +28,7 @@ const (
 // Reissue signs a token of a service account again, as one that an API server made so much earlier. All other claims stay as they were. API servers refuse
 // to make a token that is valid for less than ten minutes, so a token that expires soon is an older one.
 func (cp *ControlPlane) Reissue(token string, earlier time.Duration) (string, error) {
-	key, err := os.ReadFile(cp.pki.serviceAccountFile())
+	key, err := os.ReadFile(cp.serviceAccountKey())
 	if err != nil {
 		return "", fmt.Errorf("reissue the token of a service account: read the key: %w", err)
 	}

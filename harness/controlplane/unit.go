@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -22,19 +23,13 @@ func newUnit(name string, opts Options) unit {
 	return unit{Unit: process.NewUnit(name, opts.Supervisor), name: name, opts: opts}
 }
 
-// Running says whether there is a process, paused or not.
-func (u *unit) Running() bool {
-	p := u.Process()
-	return p != nil && p.State() != process.Exited
-}
-
-// LogFile receives what the process prints, in one file across restarts.
-func (u *unit) LogFile() string { return u.opts.logFile(u.name) }
+// log receives what the process prints, in one file across restarts.
+func (u *unit) log() string { return filepath.Join(u.opts.LogDir, u.name+".log") }
 
 // run starts the process unless there is one.
 func (u *unit) run(ctx context.Context, path string, args, env []string) (*process.Process, error) {
 	return u.Launch(ctx, func(context.Context) (process.Spec, error) {
-		return process.Spec{Path: path, Args: args, Env: append(env, collectLess), LogFile: u.LogFile(), StopTimeout: stopTimeout, Nice: niceness}, nil
+		return process.Spec{Path: path, Args: args, Env: append(env, collectLess), LogFile: u.log(), StopTimeout: stopTimeout, Nice: niceness}, nil
 	})
 }
 

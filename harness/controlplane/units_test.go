@@ -63,14 +63,14 @@ func TestSetEncryption(t *testing.T) {
 	}
 	defer cp.Close(t.Context())
 	s := cp.Servers()[0]
-	before, err := os.ReadFile(s.EncryptionFile())
+	before, err := os.ReadFile(s.EncryptionFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := s.SetEncryption(controlplane.Encryption{Resources: []string{"Secrets"}}); err == nil {
 		t.Error("a bad configuration was accepted")
 	}
-	after, err := os.ReadFile(s.EncryptionFile())
+	after, err := os.ReadFile(s.EncryptionFile)
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the file changed to %s, %v", after, err)
 	}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +61,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	if err := p.send(syscall.SIGCONT, p.group()); err != nil {
 		return err
 	}
-	timer := time.NewTimer(p.spec.stopTimeout())
+	timer := time.NewTimer(cmp.Or(p.spec.StopTimeout, DefaultStopTimeout))
 	defer timer.Stop()
 	select {
 	case <-p.done:

@@ -47,13 +47,6 @@ const outputDelay = time.Second
 // EnvRunDir is the environment variable that marks every child with the run directory it belongs to.
 const EnvRunDir = "KMSHARNESS_RUN_DIR"
 
-func (s Spec) stopTimeout() time.Duration {
-	if s.StopTimeout == 0 {
-		return DefaultStopTimeout
-	}
-	return s.StopTimeout
-}
-
 // command builds the command with its log file open; the caller closes the file (nil: there is none) after the start.
 func (s Spec) command(runDir string) (*exec.Cmd, *os.File, error) {
 	if s.Name == "" || s.Path == "" || (s.LogFile == "" && (s.Stdout == nil || s.Stderr == nil)) {

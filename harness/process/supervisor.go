@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
-	"time"
 )
 
 // ErrClosed is returned by Start after Close.
@@ -19,8 +18,6 @@ type Options struct {
 	RunDir string
 	// OnChange is told every change, one at a time and in order for each process. It must not call the Supervisor.
 	OnChange func(Change)
-	// Now is the clock of the changes; nil means time.Now.
-	Now func() time.Time
 }
 
 // Supervisor owns child processes.
@@ -41,9 +38,6 @@ type Supervisor struct {
 
 // New starts a supervisor without children. Its owner must Close it.
 func New(opts Options) *Supervisor {
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
 	s := &Supervisor{opts: opts, forks: make(chan func()), ended: make(chan struct{}), children: map[*Process]struct{}{}}
 	go s.forkLoop()
 	return s
@@ -91,12 +85,6 @@ func (s *Supervisor) fork(cmd *exec.Cmd) error {
 	result := make(chan error, 1)
 	s.forks <- func() { result <- cmd.Start() }
 	return <-result
-}
-
-func (s *Supervisor) forget(p *Process) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.children, p)
 }
 
 // Children are the processes that have not ended, in no order.

@@ -28,6 +28,28 @@ func (u *Unit) Process() *Process {
 	return u.current
 }
 
+// Status of a Unit.
+type Status struct {
+	// Phase is empty before the first start.
+	Phase State
+	PID   int
+	// Crashed: it has ended, and nobody asked it to.
+	Crashed bool
+}
+
+// Running says whether there is a process, paused or not.
+func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
+
+// Status of the process that runs, or of the last one.
+func (u *Unit) Status() Status {
+	p := u.Process()
+	if p == nil {
+		return Status{}
+	}
+	exit, ended := p.Exit()
+	return Status{Phase: p.State(), PID: p.PID(), Crashed: ended && exit.Cause == CauseCrash}
+}
+
 // Launch starts a process unless one runs, and does not wait until it is ready. spec is asked at every start: sockets and files may have changed.
 func (u *Unit) Launch(ctx context.Context, spec func(context.Context) (Spec, error)) (*Process, error) {
 	u.mu.Lock()

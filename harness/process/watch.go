@@ -3,6 +3,7 @@ package process
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +20,9 @@ func (p *Process) watch() {
 	exit := p.exit
 	p.mu.Unlock()
 	p.notify(Exited, exit.Cause, &exit)
-	p.supervisor.forget(p)
+	p.supervisor.mu.Lock()
+	delete(p.supervisor.children, p)
+	p.supervisor.mu.Unlock()
 	close(p.done)
 }
 
@@ -51,7 +54,7 @@ func (p *Process) notify(state State, cause Cause, exit *Exit) {
 	}
 	s.notify.Lock()
 	defer s.notify.Unlock()
-	change := Change{Time: s.opts.Now(), Name: p.spec.Name, PID: p.PID(), State: state, Cause: cause, Exit: exit}
+	change := Change{Time: time.Now(), Name: p.spec.Name, PID: p.PID(), State: state, Cause: cause, Exit: exit}
 	if cause == CauseCrash && p.spec.LogFile != "" {
 		change.Output = tail(p.spec.LogFile, crashBytes)
 	}

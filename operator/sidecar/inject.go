@@ -55,7 +55,7 @@ func inject(pod *corev1.Pod, spec Spec) error {
 		return err
 	}
 	for _, m := range volumes {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, m.volume())
+		pod.Spec.Volumes = append(pod.Spec.Volumes, m.Volume())
 	}
 	for _, c := range spec.Sidecars {
 		switch {
@@ -64,7 +64,7 @@ func inject(pod *corev1.Pod, spec Spec) error {
 		case c.AfterAPIServer && c.StartupProbe != nil:
 			return fmt.Errorf("sidecar %s waits for the API server, which would wait for its startup probe: give it none", c.Name)
 		}
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.container())
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c.Container())
 	}
 	for name, value := range spec.Labels {
 		metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
@@ -81,8 +81,8 @@ func apiServer(pod *corev1.Pod) (*corev1.Container, error) {
 	return &pod.Spec.Containers[i], nil
 }
 
-// container is the init container of a sidecar. It shares nothing with the spec.
-func (s Sidecar) container() corev1.Container {
+// Container is the init container of a sidecar. It shares nothing with the spec.
+func (s Sidecar) Container() corev1.Container {
 	c := corev1.Container{
 		Name: s.Name, Image: s.Image, Command: s.Command, Args: s.Args, Env: s.Env,
 		StartupProbe: s.StartupProbe, SecurityContext: s.SecurityContext, TerminationMessagePolicy: s.TerminationMessagePolicy,
@@ -99,7 +99,8 @@ func (m Mount) mount() corev1.VolumeMount {
 	return corev1.VolumeMount{Name: Prefix + m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly}
 }
 
-func (m Mount) volume() corev1.Volume {
+// Volume is what a pod has for a mount.
+func (m Mount) Volume() corev1.Volume {
 	source := corev1.HostPathVolumeSource{Path: m.HostPath}
 	if m.Type != corev1.HostPathUnset {
 		source.Type = ptr.To(m.Type)

@@ -40,7 +40,7 @@ type entry struct {
 	name, about string
 	make        func(Options) (Backend, error)
 	// watch is Watch; nil: everything ends with the harness.
-	watch func(Options, context.Context) func(ctx context.Context, progress func(string)) error
+	watch func(context.Context) func(ctx context.Context, progress func(string)) error
 	// part is the default label filter, and partAbout describes what it selects; empty: everything.
 	part, partAbout string
 	// processes is how many scenarios run side by side.
@@ -63,9 +63,9 @@ func entries() []entry {
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
 			part: "!slow && (form || !/@healthreports/)", partAbout: "everything but scenarios with the label slow; with both wire forms, typed only where the form can make a difference"},
 		// On kind every process has clusters of its own. Its part is what only a real cluster can judge: kubelets, static pods, kubeadm, networks,
-		// the load balancer, and one scenario of each category of failures. The rest is about decisions, which local judges in a third of the time. Two clusters starve each other on two slow
-		// processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.
-		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), plane: kind.Plane, watch: Options.watchKind, sideBySide: kind.HasMemoryForTwo,
+		// the load balancer, and one scenario of each category of failures. The rest is about decisions, which local judges in a third of the time.
+		// Two clusters starve each other on two slow processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.
+		{name: kind.Name, about: "nodes in containers", make: Options.kind, processes: min(max(runtime.NumCPU()/2, 1), 2), plane: kind.Plane, watch: kind.Watch, sideBySide: kind.HasMemoryForTwo,
 			part: "only-kind && !slow || kind", partAbout: "scenarios with the label only-kind, which no other backend can judge, but for slow ones, and those with the label kind: one of each category"},
 	}
 }
@@ -144,10 +144,6 @@ func (o Options) kind() (Backend, error) {
 	return kind.New(kind.Options{System: o.System})
 }
 
-func (o Options) watchKind(ctx context.Context) func(context.Context, func(string)) error {
-	return kind.Watch(ctx)
-}
-
 // virtual runs the programs that are compiled into the harness: a system under test may give them other arguments.
 func (o Options) virtual() (Backend, error) {
 	if err := o.Validate(); err != nil {
@@ -177,7 +173,7 @@ func (o Options) virtual() (Backend, error) {
 // left behind because it had to be killed.
 func Watch(ctx context.Context, name string, o Options) (sweep func(ctx context.Context, progress func(string)) error) {
 	if e, _ := find(name); e.watch != nil {
-		return e.watch(o, ctx)
+		return e.watch(ctx)
 	}
 	return func(context.Context, func(string)) error { return nil } // processes die with the harness
 }

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -64,8 +65,8 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if streams && o.Aggregator.Command != "" && !strings.Contains(o.Aggregator.Command, streamPlaceholder) {
 		f.Unsupported = append(f.Unsupported, "connectivity stream: the aggregator under test is given no "+streamPlaceholder)
 	}
-	if o.Aggregator.Command != "" {
-		f.unsupportedUnion(o.Aggregator.Command)
+	if o.Aggregator.Command != "" && !s.ClusterOperator.Union().Inertia.IsZero() && !strings.Contains(o.Aggregator.Command, "{degradedInertia}") {
+		f.lacks("clusterOperator.degradedInertia: aggregator.command has no {degradedInertia}")
 	}
 	if o.Aggregator.Command != "" && !o.Strict {
 		var changed []string
@@ -86,6 +87,8 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if o.Reporter.Identity == history.IdentityAdmin && takesRights(s) {
 		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with reporter.identity admin they are administrators")
 	}
+	slices.Sort(f.Unsupported)
+	f.Unsupported = slices.Compact(f.Unsupported)
 	return f
 }
 
@@ -111,19 +114,10 @@ func (f *Fit) withoutMetrics() {
 	}
 }
 
-// unsupportedUnion names what a scenario asks of an aggregator's union and its command template has no place for.
-func (f *Fit) unsupportedUnion(template string) {
-	if !f.Scenario.ClusterOperator.Union().Inertia.IsZero() && !strings.Contains(template, "{degradedInertia}") {
-		f.Unsupported = append(f.Unsupported, "clusterOperator.degradedInertia: aggregator.command has no {degradedInertia}")
-	}
-}
-
 // takesRights reports whether a scenario takes rights from reporters.
 func takesRights(s *scenario.Scenario) bool {
-	for _, a := range s.Actions() {
-		if r, ok := a.(*scenario.Refuse); ok && r.Role == history.RoleReporter && r.Mode == history.RefuseForbidden {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool {
+		r, ok := a.(*scenario.Refuse)
+		return ok && r.Role == history.RoleReporter && r.Mode == history.RefuseForbidden
+	})
 }

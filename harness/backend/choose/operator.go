@@ -51,8 +51,6 @@ func (f *Fit) ofOperator() {
 			}
 		}
 	})
-	slices.Sort(f.Unsupported)
-	f.Unsupported = slices.Compact(f.Unsupported)
 	var changed []string
 	if f.Scenario, changed = withLastKey(s); len(changed) > 0 {
 		f.Notes = append(f.Notes, "in "+strings.Join(changed, ", ")+" the plugin of an old key and its reports may stay: an operator may keep the last old key until the next is migrated")
@@ -75,8 +73,6 @@ func (f *Fit) ofFullOperator() {
 	if !f.Scenario.ClusterOperator.Union().Equal(contract.Union{}) {
 		f.lacks("operator.scope full: clusterOperator: a full operator has rules of its own")
 	}
-	slices.Sort(f.Unsupported)
-	f.Unsupported = slices.Compact(f.Unsupported)
 	copied := *f.Scenario
 	copied.ClusterOperator = fullClusterOperator()
 	f.Scenario = &copied

@@ -41,8 +41,6 @@ func (f *Fit) ofPlugin(p undertest.Plugin) {
 			}
 		}
 	}
-	slices.Sort(f.Unsupported)
-	f.Unsupported = slices.Compact(f.Unsupported)
 	var changed []string
 	if f.Scenario, changed = ofAnyPlugin(s); len(changed) > 0 {
 		f.Notes = append(f.Notes, "in "+strings.Join(changed, ", ")+" the plugin under test may report the loss of its KMS as unhealthy or as an error, in its own words")

@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 const (
@@ -284,12 +285,15 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 	mounts := append(supervised(d.role, own), folder(volumeConfig, config.seen, true))
 	var volumes []corev1.Volume
 	for _, m := range mounts {
-		volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+		volumes = append(volumes, m.Volume())
 	}
 	command := append(supervisedFromFile(own.seen, "$(POD)"), "--user", userOf(d.role))
 	if d.role == history.RoleOperator {
 		command = append(command, "--log", own.in(logFile(d.role))) // the last --log counts
 	}
+	container := sidecar.Sidecar{Name: d.role, Image: image, Mounts: mounts, Command: command, SecurityContext: forSupervisor(),
+		Env: []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}}}.Container()
+	container.RestartPolicy = nil // that of its pod
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: aggregators, Name: d.name},
 		Spec: appsv1.DeploymentSpec{
@@ -304,11 +308,7 @@ func (d *deployment) object(image string) *appsv1.Deployment {
 					Volumes:                       volumes,
 					AutomountServiceAccountToken:  ptr.To(false),
 					TerminationGracePeriodSeconds: ptr.To[int64](podGrace),
-					Containers: []corev1.Container{{
-						Name: d.role, Image: image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mountsOf(mounts),
-						Env:     []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
-						Command: command, SecurityContext: forSupervisor(),
-					}},
+					Containers:                    []corev1.Container{container},
 				},
 			},
 		},

@@ -9,17 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient/k8s"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // aggregatedServers is an aggregated API server: a sample-apiserver on each node, in a pod of a Deployment with its plugins and its reporter,
@@ -42,7 +38,7 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 			return err
 		}
 		d := newDeployment(aggregatorsOf(name), history.RoleAggregator, 1, p.layout.deployed(history.RoleAggregator).dir, p.units)
-		d.streams = p.shape.streams
+		d.streams = p.shape.Streams()
 		p.fleets = append(p.fleets, &aggregatedServers{controlPlane: p, Stub: s, ports: portsOf(i), aggregators: d})
 	}
 	return nil
@@ -78,11 +74,8 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 	}
 	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
 	s.command = func(context.Context) ([]string, error) { return f.words(at, f.address(name)), nil }
-	n := &live.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info()}
-	if n.Admin, err = f.client(beside.URL); err != nil {
-		return err
-	}
-	if n.Direct, err = f.client(s.url); err != nil {
+	n := &live.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info, Direct: s.client}
+	if n.Admin, err = live.NewAdmin(f.Authority, beside.URL); err != nil {
 		return err
 	}
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
@@ -123,15 +116,6 @@ func (f *aggregatedServers) writeFiles(node string, at podFiles, told live.Encry
 	return err
 }
 
-func (f *aggregatedServers) client(url string) (*live.Client, error) {
-	config, err := f.AdminConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
-	return live.NewClient(config)
-}
-
 // words of the command of an aggregated API server on a node. It uses the etcd member of its node, as the kube-apiserver does.
 func (f *aggregatedServers) words(at podFiles, address string) []string {
 	kubeconfig := at.in(aggregatedKubeconfig)
@@ -167,38 +151,12 @@ func (f *aggregatedServers) deploy(ctx context.Context, server string) error {
 	if err := f.create(ctx, server, objects...); err != nil {
 		return err
 	}
-	return eachNode(ctx, f.nodes.List(), f.awaitSupervisors)
-}
-
-// create is apply for objects of types.
-func (f *aggregatedServers) create(ctx context.Context, server string, objects ...runtime.Object) error {
-	var all []*unstructured.Unstructured
-	for _, o := range objects {
-		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
-		if err != nil {
-			return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
-		}
-		delete(u, "status")
-		all = append(all, &unstructured.Unstructured{Object: u})
-	}
-	return f.apply(ctx, server, all...)
-}
-
-// apply applies objects through an API server.
-func (f *aggregatedServers) apply(ctx context.Context, server string, objects ...*unstructured.Unstructured) error {
-	config, err := f.AdminConfig(server)
-	if err == nil {
-		err = controlplane.Install(ctx, []*rest.Config{config}, objects...)
-	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
-	}
-	return nil
+	return live.EachNode(ctx, f.nodes.List(), f.awaitSupervisors)
 }
 
 // start starts the API servers in the pods, which wait for their command, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
-	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
+	err := live.EachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		if err := serverOf(n).plugins.startUnderTest(ctx); err != nil {
 			return err
 		}
@@ -210,33 +168,8 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
-	through, err := f.donor("")
-	if err != nil {
-		return err
-	}
 	service := controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
-	return f.apply(ctx, through.URL, f.Authority.APIService(service, servicePort))
-}
-
-// reset is for the next scenario; what it proves is live.ResetAggregated's.
-func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, of *live.ControlPlane, is live.APIServer) error {
-	keyIDs := live.KeyIDs(s)
-	err := eachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
-		if err := reshape(ctx, f.podShape, f, n, keyIDs); err != nil {
-			return err
-		}
-		return serverOf(n).reset(ctx, n, keyIDs)
-	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
-	}
-	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
-		return err
-	}
-	if err := f.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
-		return err
-	}
-	return live.ResetAggregated(ctx, of, is)
+	return f.Traits().Install(ctx, f.Authority, &f.controlPlane.nodes, f.Authority.APIService(service, servicePort))
 }
 
 // deployed are the pods of an aggregated API server on nodes as one unit. Their programs end first, through the supervisor, in the way that was asked

@@ -10,8 +10,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // fleetsOf is a plane with further API servers of which nothing runs.
@@ -28,12 +30,12 @@ func fleetsOf(t *testing.T) *controlPlane {
 
 func TestShapeOf(t *testing.T) {
 	s := &scenario.Scenario{}
-	if got := shapeOf(s); got != (shape{nodes: 3}) || len(got.aggregatedNames()) != 0 {
+	if got := shapeOf(s); got != (pool.Shape{Nodes: 3}) || len(got.APIServers()) != 0 {
 		t.Errorf("%+v", got)
 	}
 	s.Topology = scenario.Topology{ControlPlanes: 1, APIServers: scenario.APIServers()}
 	got := shapeOf(s)
-	if got == (shape{nodes: 1}) || !slices.Equal(got.aggregatedNames(), scenario.APIServers()[1:]) {
+	if got == (pool.Shape{Nodes: 1}) || !slices.Equal(got.APIServers(), scenario.APIServers()[1:]) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -131,7 +133,9 @@ func TestContainersOfAFurtherAPIServer(t *testing.T) {
 		if !strings.HasPrefix(words, "/var/lib/kmsharness-shared/kmsharness-supervisor --control unix://"+file+".sock ") || !strings.HasSuffix(words, "--command "+file+".json") {
 			t.Errorf("%s: %s", c.Name, words)
 		}
-		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volumeSocket && m.MountPath == inNodeSocket }) {
+		if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool {
+			return m.Name == sidecar.Prefix+volumeSocket && m.MountPath == inNodeSocket
+		}) {
 			t.Errorf("%s does not see the sockets", c.Name)
 		}
 		if c.LivenessProbe != nil || c.StartupProbe != nil {
@@ -166,8 +170,8 @@ func TestVolumesOfAFurtherAPIServer(t *testing.T) {
 			}
 		}
 	}
-	if volumes[volumeSocket].EmptyDir == nil {
-		t.Errorf("sockets: %+v", volumes[volumeSocket])
+	if volumes[sidecar.Prefix+volumeSocket].EmptyDir == nil {
+		t.Errorf("sockets: %+v", volumes[sidecar.Prefix+volumeSocket])
 	}
 }
 

@@ -74,14 +74,8 @@ func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string
 		return err
 	}
 	b.archives, err = makeArchives(ctx, s.Programs, filepath.Join(s.Dir, "images"))
-	if err == nil && b.opts.Reporter.Image != "" {
-		b.opts.Reporter.Command, err = b.archives.takeReporterImage(ctx, b.opts, s.Dir)
-	}
-	if err == nil && b.opts.Operator.Image != "" {
-		b.opts.Operator.Command, err = b.archives.takeOperatorImage(ctx, b.opts, s.Dir)
-	}
-	if err == nil && b.opts.Plugin.Image != "" {
-		err = b.archives.takePluginImage(ctx, b.opts.Plugin.Image, s.Dir)
+	if err == nil {
+		err = b.archives.takeUnderTest(ctx, &b.opts.System, s.Dir)
 	}
 	return err
 }
@@ -104,6 +98,6 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	defer done()
-	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.nodes))
+	progress(fmt.Sprintf("creating the kind cluster %s with %d control-plane nodes", name, spec.shape.Nodes))
 	return boot(ctx, spec)
 }

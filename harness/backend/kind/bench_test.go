@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -59,7 +60,7 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
-	boot := &booting{names: live.NodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: shape{nodes: nodes},
+	boot := &booting{names: live.NodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: pool.Shape{Nodes: nodes},
 		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
 	boot.p = newControlPlane(boot.bootSpec)
 	p := boot.p

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/kind/pkg/log"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
-	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -25,7 +25,7 @@ import (
 // bootSpec is what a boot needs to know.
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
-	shape                        shape
+	shape                        pool.Shape
 	programs                     *live.Programs
 	archives                     archives
 	progress                     func(string)
@@ -41,12 +41,12 @@ type booting struct {
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
 func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	spec.progress = timed(time.Now(), spec.progress)
-	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.nodes)}
+	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.Nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	for _, step := range []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes} {
 		if err := step(ctx); err != nil {
-			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.nodes, err)
+			return b.p, fmt.Errorf("boot a kind cluster with %d control-plane nodes: %w", b.shape.Nodes, err)
 		}
 	}
 	b.progress("the cluster is ready")
@@ -78,11 +78,11 @@ func (b *booting) prepareFolders(context.Context) error {
 
 // prepare fills the folders with what the pods find there, and starts the remote KMS.
 func (b *booting) prepare(ctx context.Context) (err error) {
-	if err := b.p.makeFleets(b.shape.aggregatedNames()); err != nil {
+	if err := b.p.makeFleets(b.shape.APIServers()); err != nil {
 		return err
 	}
 	shared := b.p.layout.shared()
-	for _, name := range b.shape.aggregatedNames() { // of the files of its aggregators
+	for _, name := range b.shape.APIServers() { // of the files of its aggregators
 		if err := os.MkdirAll(b.p.layout.deployedConfig(history.RoleAggregator).file(name), 0o755); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	for _, name := range b.shape.programs() {
+	for _, name := range programsOf(b.shape) {
 		program, err := b.programs.Find(ctx, name)
 		if err != nil {
 			return err
@@ -198,13 +198,11 @@ func (b *booting) wire(ctx context.Context) error {
 		b.p.change(b.names[i], func(m *machine) { m.container = c })
 	}
 	first := b.p.container(b.names[0])
-	cert, err1 := first.read(ctx, pkiDir+"ca.crt")
-	key, err2 := first.read(ctx, pkiDir+"ca.key")
-	accounts, err3 := first.read(ctx, pkiDir+"sa.key")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	accounts, err := first.read(ctx, pkiDir+"sa.key")
+	if err != nil {
 		return err
 	}
-	authority, err := controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
+	authority, err := first.authority(ctx, pkiDir+"ca")
 	if err != nil {
 		return err
 	}
@@ -230,8 +228,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	lb.url = "https://" + published
-	if lb.http, err = adminHTTP(b.p.Authority, lb.url); err != nil {
+	if lb.client, err = live.NewAdmin(b.p.Authority, "https://"+published); err != nil {
 		return err
 	}
 	b.p.front, err = netfault.NewLink(host.Host{}, "clients to the load balancer", published)
@@ -243,11 +240,16 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 func (b *booting) wireNodes(ctx context.Context) error {
 	b.progress("images go to the nodes, and the aggregator is deployed")
 	nodes := make([]*live.Node, len(b.names))
-	err := eachOf(ctx, b.names, func(ctx context.Context, i int) (err error) {
-		nodes[i], err = b.p.readyNode(ctx, b.names[i], []string{firstKeyID})
-		return err
-	})
-	if err != nil {
+	all, making := errgroup.WithContext(ctx)
+	for i, name := range b.names {
+		all.Go(func() (err error) {
+			if nodes[i], err = b.p.readyNode(making, name, []string{firstKeyID}); err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
 		return err
 	}
 	server := nodes[0].URL
@@ -267,13 +269,13 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	b.progress("plugins and reporters go into the API servers' pods")
 	// All before any: a kubelet may listen to the API server of another node.
 	known := func(ctx context.Context, n *live.Node) error { return kubeletKnows(ctx, b.p.container(n.Name), n.Name) }
-	if err := eachNode(ctx, nodes, known); err != nil {
+	if err := live.EachNode(ctx, nodes, known); err != nil {
 		return err
 	}
 	inject := func(ctx context.Context, n *live.Node) error {
 		return inject(ctx, b.p.container(n.Name), serverOf(n), b.p.spec(n))
 	}
-	if err := eachNode(ctx, nodes, inject); err != nil {
+	if err := live.EachNode(ctx, nodes, inject); err != nil {
 		return err
 	}
 	for _, n := range nodes {
@@ -306,36 +308,30 @@ func (b *booting) deployFleets(ctx context.Context, nodes []*live.Node, server s
 	return all.Wait()
 }
 
-// logger passes what kind says to a progress function. It is kind's logger and its spinner's writer.
-type logger struct{ progress func(string) }
+// logger passes what kind says at its lowest verbosity to a progress function.
+type logger struct {
+	progress func(string)
+	verbose  bool // it is for what is not passed on
+}
 
-var _ log.Logger = logger{}
+var _ interface {
+	log.Logger
+	log.InfoLogger
+} = logger{}
 
-func (l logger) Warn(message string)               { l.say(message) }
-func (l logger) Warnf(format string, args ...any)  { l.say(fmt.Sprintf(format, args...)) }
-func (l logger) Error(message string)              { l.say(message) }
-func (l logger) Errorf(format string, args ...any) { l.say(fmt.Sprintf(format, args...)) }
-func (l logger) V(level log.Level) log.InfoLogger  { return info{l, level == 0} }
+func (l logger) Warn(message string)               { l.Info(message) }
+func (l logger) Warnf(format string, args ...any)  { l.Infof(format, args...) }
+func (l logger) Error(message string)              { l.Info(message) }
+func (l logger) Errorf(format string, args ...any) { l.Infof(format, args...) }
+func (l logger) Infof(format string, args ...any)  { l.Info(fmt.Sprintf(format, args...)) }
+func (l logger) Enabled() bool                     { return !l.verbose }
+func (l logger) V(level log.Level) log.InfoLogger  { return logger{l.progress, level > 0} }
 
-// say leaves out the beginnings of steps: kind names each again when it is done.
-func (l logger) say(text string) {
+// Info leaves out the beginnings of steps: kind names each again when it is done.
+func (l logger) Info(text string) {
 	begins := strings.Contains(text, "•")
 	text = strings.Trim(text, " \n\r\t✓")
-	if text != "" && !begins {
+	if text != "" && !begins && !l.verbose {
 		l.progress("kind: " + text)
 	}
 }
-
-// info is kind's progress at its lowest verbosity.
-type info struct {
-	logger
-	enabled bool
-}
-
-func (i info) Info(message string) {
-	if i.enabled {
-		i.say(message)
-	}
-}
-func (i info) Infof(format string, args ...any) { i.Info(fmt.Sprintf(format, args...)) }
-func (i info) Enabled() bool                    { return i.enabled }

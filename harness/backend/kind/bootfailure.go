@@ -3,13 +3,12 @@ package kind
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 )
 
 // explainTimeout bounds what is kept of a cluster that did not come up, apart from kind's export, which cannot be interrupted.
@@ -20,30 +19,9 @@ const explainTimeout = time.Minute
 func explain(ctx context.Context, p *controlPlane, failed error, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(bootLogs(p), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
-	for _, c := range controlPlanes(p.clusters.name, p.shape.nodes) {
+	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.logsOf(live.NodeNames(p.shape.Nodes)), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
+	for _, c := range controlPlanes(p.clusters.name, p.shape.Nodes) {
 		missing = errors.Join(missing, c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "kind", string(c), "manifests")))
 	}
-	text := strings.TrimSpace(failed.Error() + "\n" + p.kindSaid)
-	if missing != nil {
-		text += fmt.Sprintf("\nnot to be had: %v", missing)
-	}
-	_ = os.WriteFile(filepath.Join(dir, "error"), []byte(text+"\n"), 0o644) // for people
-	cause, _, _ := strings.Cut(failed.Error(), "\n")
-	return cause
-}
-
-// bootLogs are the folders with logs of programs under test, also of nodes that are not known yet.
-func bootLogs(p *controlPlane) []live.LogDir {
-	all := p.layout.sharedLogs()
-	for _, name := range live.NodeNames(p.shape.nodes) {
-		prefixes := map[string]string{"": name + "-"}
-		for _, f := range p.fleets {
-			prefixes[f.Stub.APIServer] = f.Stub.APIServer + "-" + name + "-"
-		}
-		for apiServer, prefix := range prefixes {
-			all = append(all, p.layout.node(name).pod(apiServer).logs(prefix)...)
-		}
-	}
-	return all
+	return pool.Explain(dir, failed, p.kindSaid, missing)
 }

@@ -96,7 +96,7 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 
 // Ready returns when every API server is, and every node can run pods.
 func (c *Cluster) Ready(ctx context.Context) error {
-	if err := eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
+	if err := live.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
 	}
 	client, err := c.controlPlane.objectsThrough(c.controlPlane.ClientServer())
@@ -119,7 +119,7 @@ func nodeReady(o k8s.Object) bool {
 
 // LoadArchive imports an archive of images into every node.
 func (c *Cluster) LoadArchive(ctx context.Context, file string) error {
-	return eachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error {
+	return live.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error {
 		return c.controlPlane.container(n.Name).importArchive(ctx, file)
 	})
 }

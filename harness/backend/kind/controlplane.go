@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/kind/pkg/cluster"
 
@@ -22,43 +21,23 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// shape is what planes that can stand for each other have in common.
-type shape struct {
-	nodes   int    // that a scenario begins with
-	further string // API servers beside kube-apiserver, joined
-	crds    string // variant of the operators' CRDs; empty: the usual one
-	// advertises reports whether the API servers send Alt-Svc.
-	advertises bool
-	// streams reports whether the reporters stream to the aggregator: then they have no rights, which the cluster's roles decide.
-	streams bool
-}
-
 // Plane names the control plane that a scenario needs.
-func Plane(s *scenario.Scenario) string {
-	is, connectivity := shapeOf(s), ""
-	if is.advertises || is.streams {
-		connectivity = s.Topology.Connectivity
-	}
-	return pool.Describe(is.nodes, is.crds, connectivity, is.further)
-}
+func Plane(s *scenario.Scenario) string { return shapeOf(s).String() }
 
-func shapeOf(s *scenario.Scenario) shape {
-	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs,
-		advertises: s.Topology.Connectivity == history.ConnectAltSvc, streams: s.Topology.Connectivity == history.ConnectStream}
-	if is.nodes == 0 {
-		is.nodes = 3
+// shapeOf leaves out what a reset changes: plugins, and how reporters reach the API, unless the cluster is made for it.
+func shapeOf(s *scenario.Scenario) pool.Shape {
+	is := pool.ShapeOf(s)
+	is.KeyIDs = ""
+	if !is.Advertises() && !is.Streams() {
+		is.Connectivity = ""
 	}
 	return is
 }
 
-// aggregatedNames are those of shape.further.
-func (s shape) aggregatedNames() []string {
-	return strings.FieldsFunc(s.further, func(r rune) bool { return r == ',' })
-}
-
 // controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a live.ControlPlane.
 type controlPlane struct {
-	*live.Host             // of the remote KMS
+	*live.Host // of the remote KMS
+	*live.Tainted
 	controlplane.Authority // of the cluster
 	machines
 	links
@@ -68,7 +47,7 @@ type controlPlane struct {
 	layout   layout
 	clusters *kindClusters
 	archives archives
-	shape    shape
+	shape    pool.Shape
 	// accountKey signs the tokens of service accounts, in PEM.
 	accountKey []byte
 	// connectivity is how the reporters of kube-apiserver reach the API in the current scenario.
@@ -85,34 +64,34 @@ type controlPlane struct {
 	installed   map[string]bool
 	starting    starting   // execs of recorders
 	kept        *addresses // of nodes without power; changed by one action at a time
-
-	mu    sync.Mutex
-	dirty string // why it cannot be used again; empty: it can
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p, Processes: kubePods{p}, Places: p.places(), Roller: kubePods{p}}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: kubePods{p}, Places: p.places(), Roller: kubePods{p}}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
 	}
 	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: membership{p}, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
-		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty}
+		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty, Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 // newControlPlane is a plane of which nothing has been made yet.
 func newControlPlane(b bootSpec) *controlPlane {
 	host := live.NewHost(b.programs, b.runDir)
-	p := &controlPlane{Host: host, units: newUnits(host), layout: layout{b.dir}, archives: b.archives,
+	// A reset brings the nodes back and gives the API servers their configuration again, and etcd can only have been paused. Nodes and pods that did not
+	// start again are not worth another try, and the KMS of a plugin under test is not known.
+	tainted := live.TaintedBy(live.TaintedProgram, live.TaintedPower, live.TaintedData, live.TaintedKMS)
+	p := &controlPlane{Host: host, Tainted: tainted, units: newUnits(host), layout: layout{b.dir}, archives: b.archives,
 		shape: b.shape, installed: map[string]bool{}}
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
-		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{b.progress}))}
+		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{progress: b.progress}))}
 	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.deployed(history.RoleAggregator).dir, p.units)
-	p.aggregators.streams = b.shape.streams
+	p.aggregators.streams = b.shape.Streams()
 	if b.archives.images.operatorUnderTest != "" {
 		p.operator = newDeployment(operatorUnderTest, history.RoleOperator, 1, p.layout.deployed(history.RoleOperator).dir, p.units)
 	}
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
-	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, &loadBalancer{fronts: b.shape.advertises}
+	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, newLoadBalancer(b.shape.Advertises())
 	p.links.deployment = p.aggregators
 	p.links.broken = map[history.Link][]*breakage{}
 	return p
@@ -120,7 +99,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 
 func (p *controlPlane) Traits() live.Traits {
 	return live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
-		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.streams}
+		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.Streams()}
 }
 
 // places are those of kube-apiserver.
@@ -131,70 +110,36 @@ func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr(
 
 func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
 
-func (p *controlPlane) Logs() []live.LogDir {
+func (p *controlPlane) Logs() []live.LogDir { return p.logsOf(p.nodes.Names()) }
+
+// logsOf are the folders with logs of programs under test, also of nodes that are not known yet.
+func (p *controlPlane) logsOf(nodes []string) []live.LogDir {
 	all := p.layout.sharedLogs()
-	for _, n := range p.everyNode() {
-		prefix := n.Name + "-"
-		if n.APIServer != "" {
-			prefix = n.APIServer + "-" + prefix
+	for _, name := range nodes {
+		all = append(all, p.layout.node(name).pod("").logs(name+"-")...)
+		for _, f := range p.fleets {
+			all = append(all, p.layout.node(name).pod(f.Stub.APIServer).logs(f.Stub.APIServer+"-"+name+"-")...)
 		}
-		all = append(all, podFiles{dir: serverOf(n).dir}.logs(prefix)...)
 	}
 	return all
-}
-
-// MarkDirty keeps other scenarios from the control plane where a reset cannot help. A reset brings the nodes back and gives the API servers their configuration again, and etcd can
-// only have been paused. Nodes and pods that did not start again are not worth another try, and the KMS of a plugin under test is not known.
-func (p *controlPlane) MarkDirty(d live.Taint) {
-	if !slices.Contains([]live.Taint{live.TaintedProgram, live.TaintedPower, live.TaintedData, live.TaintedKMS}, d) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dirty = string(d)
 }
 
 func (p *controlPlane) Vacate(ctx context.Context) string {
 	if err := live.Purge(ctx, p.Parts()); err != nil {
 		return err.Error()
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dirty
-}
-
-// Running implements live.Recording: the remote KMS, and what the pods run.
-func (p *controlPlane) Running() []history.Process {
-	all := p.Host.Running()
-	for _, n := range p.everyNode() {
-		targets := []live.Target{{Unit: n.Server, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}}}
-		for _, g := range n.Plugins() {
-			targets = append(targets, g.Target)
-		}
-		for _, t := range targets {
-			if s := t.Status(); s.Running() {
-				t.Identity.PID = s.PID
-				all = append(all, t.Identity)
-			}
-		}
-	}
-	return all
-}
-
-// everyNode are the nodes, and those beside them of the aggregated API servers.
-func (p *controlPlane) everyNode() []*live.Node {
-	all := p.nodes.List()
-	for _, f := range p.fleets {
-		all = append(all, f.nodes.List()...)
-	}
-	return all
+	return p.Dirty()
 }
 
 // Close implements pool.Plane: it ends the cluster and everything beside it. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
 	var errs []error
 	p.units.close()
-	for _, n := range p.everyNode() {
+	nodes := p.nodes.List()
+	for _, f := range p.fleets {
+		nodes = append(nodes, f.nodes.List()...)
+	}
+	for _, n := range nodes {
 		n.Close()
 	}
 	if p.front != nil {
@@ -211,112 +156,75 @@ func (p *controlPlane) Close(ctx context.Context) error {
 
 // Reset implements pool.Plane; what it proves is live.Reset's.
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	plan, err := pool.PlanRepair(live.NodeNames(p.shape.nodes), p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(live.NodeNames(p.shape.Nodes), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, resetTimeout+time.Duration(len(plan.Out)+len(plan.In))*joinTimeout)
 	defer cancel()
+	keyIDs := live.KeyIDs(s)
+	p.operated, p.connectivity = s.Topology.ByOperator(), s.Topology.Connectivity
+	restore := []func(context.Context) error{func(ctx context.Context) error { return p.restore(ctx, plan, keyIDs) }}
+	for _, f := range p.fleets {
+		restore = append(restore, func(ctx context.Context) error { return restorePods(ctx, f.nodes.List(), p.podShape, f, keyIDs) })
+	}
+	return live.Reset(ctx, p.Parts(), s, restore...)
+}
+
+// restore ends faults, and gives the cluster the nodes and pods of a scenario.
+func (p *controlPlane) restore(ctx context.Context, plan pool.Repair, keyIDs []string) error {
 	if err := errors.Join(p.links.restore(ctx), p.lb.Start(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
-	keyIDs := live.KeyIDs(s)
-	p.operated = s.Topology.ByOperator()
 	if err := makeNamespace(ctx, p); err != nil {
 		return err
 	}
 	stay := slices.DeleteFunc(p.nodes.List(), func(n *live.Node) bool { return slices.Contains(plan.Out, n.Name) })
-	err = eachNode(ctx, stay, func(ctx context.Context, n *live.Node) error {
-		// A scenario may have left etcd paused.
-		if _, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd"); err != nil {
-			return err
-		}
-		if err := reshape(ctx, p.podShape, kubePods{p}, n, keyIDs); err != nil {
-			return err
-		}
-		return serverOf(n).reset(ctx, n, keyIDs)
-	})
-	if err != nil {
+	resume := func(ctx context.Context, n *live.Node) error { // a scenario may have left etcd paused
+		_, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd")
+		return err
+	}
+	if err := live.EachNode(ctx, stay, resume); err != nil {
+		return err
+	}
+	if err := restorePods(ctx, stay, p.podShape, kubePods{p}, keyIDs); err != nil {
 		return err
 	}
 	nodes := membership{p}
 	if err := nodes.takeOut(ctx, plan.Out); err != nil {
 		return err
 	}
-	if err := nodes.bringIn(ctx, plan.In, keyIDs); err != nil {
-		return err
+	for _, name := range plan.In { // one after another: etcd takes one new member at a time
+		if _, err := nodes.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
+			return fmt.Errorf("bring %s back: %w", name, err)
+		}
 	}
-	p.connectivity = s.Topology.Connectivity
 	for _, n := range p.nodes.List() {
 		p.connect(n)
-	}
-	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
-		return err
 	}
 	through, err := p.donor("")
 	if err != nil {
 		return err
 	}
-	if err := p.assign(ctx, through.URL); err != nil {
-		return err
-	}
-	if err := p.install(ctx, s.Operator); err != nil {
-		return err
-	}
-	parts := p.Parts()
-	if err := live.Reset(ctx, parts, s.Operator); err != nil {
-		return err
-	}
-	for i, f := range p.fleets {
-		if err := f.reset(ctx, s, parts, parts.APIServers[i+1]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return p.assign(ctx, through.URL)
 }
 
-// install installs what an operator needs, once.
-func (p *controlPlane) install(ctx context.Context, operator string) error {
-	objects, err := p.Traits().Missing(operator, p.shape.crds, p.installed)
-	if err != nil || len(objects) == 0 {
+// create applies objects through an API server.
+func (p *controlPlane) create(ctx context.Context, server string, objects ...runtime.Object) error {
+	config, err := p.AdminConfig(server)
+	if err != nil {
 		return err
 	}
-	var configs []*rest.Config
-	for _, n := range p.nodes.List() {
-		config, err := p.AdminConfig(n.URL)
+	var all []*unstructured.Unstructured
+	for _, o := range objects {
+		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
 			return err
 		}
-		configs = append(configs, config)
+		delete(u, "status")
+		all = append(all, &unstructured.Unstructured{Object: u})
 	}
-	if err := controlplane.Install(ctx, configs, objects...); err != nil {
-		return fmt.Errorf("manifests: %w", err)
-	}
-	p.installed[live.OperatorFlag(operator)] = true
-	return nil
-}
-
-// eachNode does something to nodes at the same time.
-func eachNode(ctx context.Context, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
-	names := make([]string, len(nodes))
-	for i, n := range nodes {
-		names[i] = n.Name
-	}
-	return eachOf(ctx, names, func(ctx context.Context, i int) error { return do(ctx, nodes[i]) })
-}
-
-// eachOf does something for the nodes of these names at the same time.
-func eachOf(ctx context.Context, names []string, do func(ctx context.Context, i int) error) error {
-	all, ctx := errgroup.WithContext(ctx)
-	for i, name := range names {
-		all.Go(func() error {
-			if err := do(ctx, i); err != nil {
-				return fmt.Errorf("node %s: %w", name, err)
-			}
-			return nil
-		})
-	}
-	return all.Wait()
+	return controlplane.Install(ctx, []*rest.Config{config}, all...)
 }
 
 // Collect implements live.Recording: the static pods and the kubeadm configuration of every node, and kind's own export.

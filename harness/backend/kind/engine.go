@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -33,12 +34,6 @@ func checkEngine(ctx context.Context) error {
 
 // container is a container of the engine by its name: a node of a cluster, or its load balancer.
 type container string
-
-// containersOf are the containers of a cluster, by the names or ids that docker ps prints with the options.
-func containersOf(ctx context.Context, cluster string, options ...string) ([]string, error) {
-	text, err := docker.Run(ctx, append([]string{"ps", "--filter", clusterLabel + cluster}, options...)...)
-	return strings.Fields(text), err
-}
 
 // clusterLabel is the label of docker's by which kind knows the containers of a cluster, as a filter.
 const clusterLabel = "label=io.x-k8s.kind.cluster="
@@ -70,6 +65,19 @@ func (c container) feed(ctx context.Context, input io.Reader, args ...string) er
 func (c container) read(ctx context.Context, file string) ([]byte, error) {
 	text, err := c.exec(ctx, "cat", file)
 	return []byte(text), err
+}
+
+// authority is one of the cluster, by the path of its files on a node without their suffix.
+func (c container) authority(ctx context.Context, path string) (controlplane.Authority, error) {
+	cert, err := c.read(ctx, path+".crt")
+	if err != nil {
+		return controlplane.Authority{}, err
+	}
+	key, err := c.read(ctx, path+".key")
+	if err != nil {
+		return controlplane.Authority{}, err
+	}
+	return controlplane.LoadAuthority(append(cert, '\n'), append(key, '\n'))
 }
 
 // write puts a file in place in one step; beside it the file is called next.
@@ -304,7 +312,8 @@ func removeNetwork(ctx context.Context) error {
 
 // deleteCluster ends the nodes of a cluster before kind deletes it.
 func deleteCluster(ctx context.Context, provider *cluster.Provider, name, kubeconfig string) error {
-	ids, err := containersOf(ctx, name, "--quiet")
+	text, err := docker.Run(ctx, "ps", "--quiet", "--filter", clusterLabel+name)
+	ids := strings.Fields(text)
 	if err == nil {
 		quieten(ctx, ids...)
 		err = endContainers(ctx, ids...)

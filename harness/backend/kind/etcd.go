@@ -3,11 +3,12 @@ package kind
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -21,22 +22,18 @@ type etcdMembers struct {
 	record   func(at time.Time, p history.Process)
 }
 
-// loadTLS reads the certificates that etcd's clients on a node use.
+// loadTLS makes the certificate of a client of etcd, by etcd's authority on a node.
 func (e *etcdMembers) loadTLS(ctx context.Context, node container) error {
-	ca, err1 := node.read(ctx, pkiDir+"etcd/ca.crt")
-	cert, err2 := node.read(ctx, pkiDir+"etcd/healthcheck-client.crt")
-	key, err3 := node.read(ctx, pkiDir+"etcd/healthcheck-client.key")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return fmt.Errorf("certificates of etcd: %w", err)
-	}
-	pair, err := tls.X509KeyPair(cert, key)
+	authority, err := node.authority(ctx, pkiDir+"etcd/ca")
 	if err != nil {
-		return fmt.Errorf("certificates of etcd: %w", err)
+		return fmt.Errorf("authority of etcd: %w", err)
 	}
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(ca)
-	e.tls = &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	return nil
+	config, err := authority.AdminConfig("")
+	if err != nil {
+		return err
+	}
+	e.tls, err = rest.TLSConfigFor(config)
+	return err
 }
 
 func (e *etcdMembers) url(node string) string {
@@ -58,15 +55,6 @@ func (e *etcdMembers) through(do func(node string) error) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
-}
-
-// ReadEtcd implements live.Storage.
-func (e *etcdMembers) ReadEtcd(ctx context.Context, key string) (value []byte, err error) {
-	err = e.through(func(node string) (err error) {
-		value, err = live.ReadEtcdGateway(ctx, e.transport(), e.url(node), key)
-		return err
-	})
-	return value, err
 }
 
 // RangeEtcd implements live.Storage.
@@ -115,7 +103,7 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 	for _, name := range e.nodes.Names() {
 		if node == "" || node == "all" || node == name {
 			identity := history.Process{Role: history.RoleEtcd, Node: name}
-			all = append(all, live.Target{Unit: &etcdMember{broken{errEtcdOnlyPauses}, e.machines.container(name), identity, e.record}, Identity: identity})
+			all = append(all, live.Target{Unit: e.member(identity), Identity: identity})
 		}
 	}
 	if len(all) == 0 {
@@ -126,33 +114,26 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 
 var errEtcdOnlyPauses = errors.New("etcd in a static pod can be paused and resumed here: the kubelet starts it again as soon as it ends")
 
-// etcdMember is the member of a node as a unit. It can stand still; one that ends is the kubelet's to start again, whenever that likes.
-type etcdMember struct {
-	broken
-	container container
-	identity  history.Process
-	record    func(at time.Time, p history.Process)
-}
+// etcdMember is the member of a node as a unit.
+type etcdMember struct{ live.Phases }
 
-func (e *etcdMember) signal(ctx context.Context, name, state string) error {
-	if _, err := e.container.exec(ctx, "pkill", "-"+name, "-x", "etcd"); err != nil {
-		return fmt.Errorf("etcd of %s: %w", e.identity.Node, err)
-	}
-	p := e.identity
-	p.State = state
-	e.record(time.Now(), p)
-	return nil
-}
-
-// Pause implements live.Unit.
-func (e *etcdMember) Pause(ctx context.Context) error {
-	return e.signal(ctx, "STOP", history.ProcessPaused)
-}
-
-// Resume implements live.Unit.
-func (e *etcdMember) Resume(ctx context.Context) error {
-	return e.signal(ctx, "CONT", history.ProcessResumed)
+// member can stand still; one that ends is the kubelet's to start again, whenever that likes.
+func (e *etcdMembers) member(identity history.Process) live.Unit {
+	container := e.machines.container(identity.Node)
+	return etcdMember{func(ctx context.Context, _ live.Phase, state string) error {
+		signal := map[string]string{history.ProcessPaused: "-STOP", history.ProcessResumed: "-CONT"}[state]
+		if signal == "" {
+			return errEtcdOnlyPauses
+		}
+		if _, err := container.exec(ctx, "pkill", signal, "-x", "etcd"); err != nil {
+			return fmt.Errorf("etcd of %s: %w", identity.Node, err)
+		}
+		p := identity
+		p.State = state
+		e.record(time.Now(), p)
+		return nil
+	}}
 }
 
 // Status implements live.Unit.
-func (e *etcdMember) Status() live.Status { return live.Status{Phase: live.Running} }
+func (etcdMember) Status() live.Status { return live.Status{Phase: live.Running} }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 )
 
 const (
@@ -17,10 +18,10 @@ const (
 	frontUnit = "/etc/systemd/system/" + frontProgram + ".service"
 )
 
-// programs are those of this project that nodes run outside pods, or below which their pods run.
-func (s shape) programs() []string {
+// programsOf are those of this project that nodes run outside pods, or below which their pods run.
+func programsOf(s pool.Shape) []string {
 	all := []string{supervisorProgram, proxyProgram}
-	if s.advertises {
+	if s.Advertises() {
 		all = append(all, frontProgram)
 	}
 	return all
@@ -42,11 +43,11 @@ WantedBy=multi-user.target
 
 // startFronts puts a front before the API server of every node, and makes the load balancer lead there, if the API servers are to send Alt-Svc.
 func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) error {
-	if !p.shape.advertises {
+	if !p.shape.Advertises() {
 		return nil
 	}
 	start := func(ctx context.Context, n *live.Node) error { return startFront(ctx, p.container(n.Name)) }
-	if err := eachNode(ctx, nodes, start); err != nil {
+	if err := live.EachNode(ctx, nodes, start); err != nil {
 		return err
 	}
 	return p.lb.lead(ctx, membership{p}.serving())

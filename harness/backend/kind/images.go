@@ -16,7 +16,9 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
 // archives are the images of this project as files that nodes import. They are made of the programs at hand, without the
@@ -70,10 +72,10 @@ func writeArchive(path, dir string, d containers.Definition) (file, name string,
 }
 
 // archivesFor are those that nodes of a shape need.
-func (b *Backend) archivesFor(ctx context.Context, s shape, dir string, progress func(string)) (archives, error) {
+func (b *Backend) archivesFor(ctx context.Context, s pool.Shape, dir string, progress func(string)) (archives, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(s.aggregatedNames()) == 0 {
+	if len(s.APIServers()) == 0 {
 		return b.archives, nil
 	}
 	with := b.archives
@@ -90,50 +92,42 @@ func (b *Backend) archivesFor(ctx context.Context, s shape, dir string, progress
 	return with, nil
 }
 
-// takeReporterImage puts an image of the engine among the archives and gives the command template of its reporter.
-func (a *archives) takeReporterImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	a.images.reporter = o.Reporter.Image
-	return a.takeProgram(ctx, history.RoleReporter, o.Reporter.Image, argsOr(o.Reporter.Args, live.DefaultReporter), dir)
-}
-
-// takeOperatorImage puts an image of the engine among the archives and gives the command template of its operator.
-func (a *archives) takeOperatorImage(ctx context.Context, o Options, dir string) (command string, err error) {
-	a.images.operatorUnderTest = o.Operator.Image
-	return a.takeProgram(ctx, history.RoleOperator, o.Operator.Image, argsOr(o.Operator.Args, live.DefaultOperator), dir)
-}
-
-// takeProgram puts the image of the program of a role among the archives and gives the command template of its entrypoint with arguments.
-func (a *archives) takeProgram(ctx context.Context, role, image, args, dir string) (command string, err error) {
-	field := role + ".image"
-	text, err := a.takeImage(ctx, field, image, filepath.Join(dir, role+"-under-test.tar"))
-	if err != nil {
-		return "", err
+// takeUnderTest puts the images of the system under test among the archives, and gives reporter and operator the command templates of their entrypoints.
+func (a *archives) takeUnderTest(ctx context.Context, s *undertest.System, dir string) error {
+	for _, of := range []struct {
+		role, image, args string
+		as, command       *string
+	}{
+		{history.RoleReporter, s.Reporter.Image, argsOr(s.Reporter.Args, live.DefaultReporter), &a.images.reporter, &s.Reporter.Command},
+		{history.RoleOperator, s.Operator.Image, argsOr(s.Operator.Args, live.DefaultOperator), &a.images.operatorUnderTest, &s.Operator.Command},
+		{history.RolePlugin, s.Plugin.Image, "", &a.images.pluginUnderTest, nil},
+	} {
+		if of.image == "" {
+			continue
+		}
+		text, err := a.takeImage(ctx, of.image, filepath.Join(dir, of.role+"-under-test.tar"))
+		if err == nil && of.command != nil {
+			if *of.command, err = entrypoint(text); err == nil {
+				*of.command += " " + of.args
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s.image: %s: %w", of.role, of.image, err)
+		}
+		*of.as = of.image
 	}
-	program, err := entrypoint(text)
-	if err != nil {
-		return "", fmt.Errorf("%s %s: %w", field, image, err)
-	}
-	return program + " " + args, nil
+	return nil
 }
 
-// takePluginImage puts the image of the plugin under test among the archives.
-func (a *archives) takePluginImage(ctx context.Context, image, dir string) error {
-	_, err := a.takeImage(ctx, "plugin.image", image, filepath.Join(dir, "plugin-under-test.tar"))
-	a.images.pluginUnderTest = image
-	return err
-}
-
-// takeImage puts an image of the engine, which a flag names, among the archives as a file, and gives its entrypoint as JSON.
-func (a *archives) takeImage(ctx context.Context, flag, image, file string) (entrypoint string, err error) {
+// takeImage puts an image of the engine among the archives as a file, and gives its entrypoint as JSON.
+func (a *archives) takeImage(ctx context.Context, image, file string) (entrypoint string, err error) {
 	entrypoint, err = docker.Run(ctx, "image", "inspect", "--format", "{{json .Config.Entrypoint}}", image)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w: build it or pull it first", flag, err)
-	}
-	if _, err := docker.Run(ctx, "save", "--output", file, image); err != nil {
-		return "", fmt.Errorf("%s: %w", flag, err)
+		return "", fmt.Errorf("%w: build it or pull it first", err)
 	}
 	a.files = append(a.files, file)
-	return entrypoint, nil
+	_, err = docker.Run(ctx, "save", "--output", file, image)
+	return entrypoint, err
 }
 
 // entrypoint is what an image runs, as words of a command template. The supervisor runs it directly, so it has to be a path.

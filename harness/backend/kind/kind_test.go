@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/altsvc/advertise/front"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -216,10 +217,10 @@ func TestFront(t *testing.T) {
 	if err != nil || service.Listen != ":"+portFront || service.Upstream != ownAPIServer {
 		t.Errorf("%+v, %v", service, err)
 	}
-	of := func(connectivity string) shape {
+	of := func(connectivity string) pool.Shape {
 		return shapeOf(&scenario.Scenario{Topology: scenario.Topology{Connectivity: connectivity}})
 	}
-	if altsvc, other := of(history.ConnectAltSvc), of(history.ConnectLoopback); !slices.Contains(altsvc.programs(), frontProgram) || slices.Contains(other.programs(), frontProgram) ||
+	if altsvc, other := of(history.ConnectAltSvc), of(history.ConnectLoopback); !slices.Contains(programsOf(altsvc), frontProgram) || slices.Contains(programsOf(other), frontProgram) ||
 		altsvc == other || other != of(history.ConnectService) {
 		t.Errorf("%+v and %+v", altsvc, other)
 	}
@@ -276,7 +277,7 @@ func TestUntil(t *testing.T) {
 
 func TestLoggerKeepsToLines(t *testing.T) {
 	var lines []string
-	l := logger{func(s string) { lines = append(lines, s) }}
+	l := logger{progress: func(s string) { lines = append(lines, s) }}
 	l.V(0).Info(" • Ensuring node image ...\n")
 	l.V(0).Info(" ✓ Ensuring node image\n")
 	l.V(1).Info("too much")

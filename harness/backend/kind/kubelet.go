@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 
@@ -20,23 +18,17 @@ import (
 	"github.com/kmsharness/kmsharness/operator"
 )
 
-const (
-	portKubelet = "10250"
-	// maxAnswer bounds an answer in bytes. That of a kubelet is the largest: a node has some ten pods, of some 10 kB each, and 250 kB of metrics.
-	maxAnswer = 16 << 20
-)
+const portKubelet = "10250"
 
 // kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API
 // server from starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
-func kubelet(a controlplane.Authority, address string) (url string, client *http.Client, err error) {
-	url = "https://" + address + ":" + portKubelet
-	config, err := a.AdminConfig(url)
+func kubelet(a controlplane.Authority, address string) (*live.Client, error) {
+	config, err := a.AdminConfig("https://" + address + ":" + portKubelet)
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData}
-	client, err = rest.HTTPClientFor(config)
-	return url, client, err
+	return live.NewClient(config)
 }
 
 // kubeletAnswers lets every client with a certificate of the cluster ask a kubelet. By default a kubelet asks the API server of its own node who may,
@@ -47,14 +39,14 @@ authorization: {mode: AlwaysAllow}
 `
 
 // kubeletPods are the pods of a node, as its kubelet has them.
-func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.PodList, error) {
-	text, err := get(ctx, client, url+"/pods")
+func kubeletPods(ctx context.Context, kubelet *live.Client) (*corev1.PodList, error) {
+	text, err := kubelet.Get(ctx, "/pods")
 	if err != nil {
 		return nil, err
 	}
 	var pods corev1.PodList
 	if err := json.Unmarshal(text, &pods); err != nil {
-		return nil, fmt.Errorf("%s/pods: %w", url, err)
+		return nil, fmt.Errorf("pods of a kubelet: %w", err)
 	}
 	return &pods, nil
 }
@@ -63,15 +55,15 @@ func kubeletPods(ctx context.Context, url string, client *http.Client) (*corev1.
 const workingPods = "kubelet_working_pods"
 
 // endingStaticPods is how many static pods a kubelet has something to do for that have no manifest any more. One that has no such metric has none.
-func endingStaticPods(ctx context.Context, url string, client *http.Client) (n int, err error) {
-	text, err := get(ctx, client, url+"/metrics")
+func endingStaticPods(ctx context.Context, kubelet *live.Client) (n int, err error) {
+	text, err := kubelet.Get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(text))
 	if err != nil {
-		return 0, fmt.Errorf("%s/metrics: %w", url, err)
+		return 0, fmt.Errorf("metrics of a kubelet: %w", err)
 	}
 	for _, m := range families[workingPods].GetMetric() {
 		is := map[string]string{}
@@ -83,27 +75,6 @@ func endingStaticPods(ctx context.Context, url string, client *http.Client) (n i
 		}
 	}
 	return n, nil
-}
-
-// get reads a page of a kubelet or of an API server.
-func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", url, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s: %.200s", url, response.Status, strings.Join(strings.Fields(string(text)), " "))
-	}
-	return text, nil
 }
 
 // revisedPod is the pod of a name and revision, if the kubelet has it. The one of the revision before may be there as well.

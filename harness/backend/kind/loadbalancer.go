@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -16,11 +15,11 @@ import (
 // loadBalancer is the container that kind puts before several API servers. Where there is one node there is none, and its
 // part is played by the API server.
 type loadBalancer struct {
+	live.Phases
 	container container
-	ip        string // on the nodes' network; empty: there is none
-	fronts    bool   // it leads to the fronts of the API servers
-	url       string // on this machine
-	http      *http.Client
+	ip        string       // on the nodes' network; empty: there is none
+	fronts    bool         // it leads to the fronts of the API servers
+	client    *live.Client // an administrator's, through it
 	record    func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
@@ -29,13 +28,24 @@ type loadBalancer struct {
 
 var _ live.Unit = (*loadBalancer)(nil)
 
+func newLoadBalancer(fronts bool) *loadBalancer {
+	l := &loadBalancer{fronts: fronts}
+	l.Phases = l.become
+	return l
+}
+
 // host is its name on the nodes' network, for clients of the in-cluster configuration: the API servers' certificates have it, and not its address.
 func (l *loadBalancer) host() string { return string(l.container) }
 
-func (l *loadBalancer) do(ctx context.Context, phase live.Phase, state string, args ...string) error {
+// become runs the docker command that brings it into a state. While it is paused the kernel goes on accepting connections, and nobody answers.
+func (l *loadBalancer) become(ctx context.Context, phase live.Phase, state string) error {
 	if l.ip == "" {
 		return fmt.Errorf("there is no load balancer before a single node")
 	}
+	args := map[string][]string{
+		history.ProcessStarted: {"start"}, history.ProcessStopped: {"stop", "--time", "1"}, history.ProcessKilled: {"kill"},
+		history.ProcessPaused: {"pause"}, history.ProcessResumed: {"unpause"},
+	}[state]
 	if _, err := docker.Run(ctx, append(args, string(l.container))...); err != nil {
 		return fmt.Errorf("load balancer: %w", err)
 	}
@@ -51,30 +61,10 @@ func (l *loadBalancer) Start(ctx context.Context) error {
 	if l.Status().Running() {
 		return nil
 	}
-	if err := l.do(ctx, live.Running, history.ProcessStarted, "start"); err != nil {
+	if err := l.Phases.Start(ctx); err != nil {
 		return err
 	}
-	return until(ctx, readyPoll, "start the load balancer", (&server{url: l.url, http: l.http}).ask("/livez"))
-}
-
-// Stop implements live.Unit, and so do the others.
-func (l *loadBalancer) Stop(ctx context.Context) error {
-	return l.do(ctx, live.Ended, history.ProcessStopped, "stop", "--time", "1")
-}
-
-// Kill implements live.Unit.
-func (l *loadBalancer) Kill(ctx context.Context) error {
-	return l.do(ctx, live.Ended, history.ProcessKilled, "kill")
-}
-
-// Pause implements live.Unit: the kernel goes on accepting connections, and nobody answers.
-func (l *loadBalancer) Pause(ctx context.Context) error {
-	return l.do(ctx, live.Paused, history.ProcessPaused, "pause")
-}
-
-// Resume implements live.Unit.
-func (l *loadBalancer) Resume(ctx context.Context) error {
-	return l.do(ctx, live.Running, history.ProcessResumed, "unpause")
+	return until(ctx, readyPoll, "start the load balancer", asking(l.client, "/livez"))
 }
 
 // Status implements live.Unit.

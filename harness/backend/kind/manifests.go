@@ -70,22 +70,15 @@ func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRe
 
 // volumesFor are the volumes that containers mount. The sockets are the pod's own, everything else is the node's.
 func volumesFor(containers []sidecar.Sidecar) []corev1.Volume {
-	volumes := []corev1.Volume{{Name: volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	volumes := []corev1.Volume{{Name: sidecar.Prefix + volumeSocket, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	for _, c := range containers {
 		for _, m := range c.Mounts {
-			if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
-				volumes = append(volumes, hostPath(m.Name, m.HostPath, m.Type))
+			if !slices.ContainsFunc(volumes, func(v corev1.Volume) bool { return v.Name == m.Volume().Name }) {
+				volumes = append(volumes, m.Volume())
 			}
 		}
 	}
 	return volumes
-}
-
-func mountsOf(all []sidecar.Mount) (mounts []corev1.VolumeMount) {
-	for _, m := range all {
-		mounts = append(mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.MountPath, ReadOnly: m.ReadOnly})
-	}
-	return mounts
 }
 
 // etcdMounts are the files of a client of etcd, which are where they are on the node.
@@ -96,22 +89,9 @@ func etcdMounts() (mounts []sidecar.Mount) {
 	return mounts
 }
 
-func hostPath(name, path string, kind corev1.HostPathType) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: path, Type: ptr.To(kind)}}}
-}
-
-// containerOf is a container in the pod of a Deployment.
-func containerOf(c sidecar.Sidecar) corev1.Container {
-	return corev1.Container{
-		Name: c.Name, Image: c.Image, ImagePullPolicy: corev1.PullIfNotPresent, VolumeMounts: mountsOf(c.Mounts), Command: c.Command,
-		SecurityContext: c.SecurityContext, TerminationMessagePolicy: c.TerminationMessagePolicy,
-	}
-}
-
 func initContainers(sidecars []sidecar.Sidecar, ports hostPorts) (all []corev1.Container) {
 	for _, s := range sidecars {
-		c := containerOf(s)
-		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		c := s.Container()
 		if s.Name == containerName(unitReporter) {
 			c.Ports = []corev1.ContainerPort{portOf("metrics", portMetrics, ports.metrics)}
 		}
@@ -131,7 +111,8 @@ func (img images) aggregatedServer(dir string) sidecar.Sidecar {
 // serverContainer is the API server's. One that is not ready, because a plugin is away for instance, is taken out of the Service; none is
 // restarted by a probe: what hangs is what is tested.
 func serverContainer(server sidecar.Sidecar, ports hostPorts) corev1.Container {
-	c := containerOf(server)
+	c := server.Container()
+	c.RestartPolicy = nil // that of its pod
 	c.Ports = []corev1.ContainerPort{portOf("https", portAggregated, ports.apiServer)}
 	c.ReadinessProbe = &corev1.Probe{
 		PeriodSeconds: 1, TimeoutSeconds: 1, FailureThreshold: 2,

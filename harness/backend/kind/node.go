@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"net/http"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -13,13 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -104,23 +102,14 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 		return nil, err
 	}
 	p.change(name, func(m *machine) { m.address = ip })
-	url := "https://" + published
 	l := p.layout.node(name)
-	s, err := newServer(p.Authority, l.state(), url)
+	s, err := newServer(p.Authority, l.state(), "https://"+published)
 	if err != nil {
 		return nil, err
 	}
-	s.auditLog = l.file(auditLog)
+	s.info.AuditLog = l.file(auditLog)
 	s.plugins = p.pluginsOf("", name, &p.profile, p.containersFor(keyIDs), func(keyID string) string { return live.HostSocket(l.sockets(), keyID) })
-	config, err := p.AdminConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	admin, err := live.NewClient(config)
-	if err != nil {
-		return nil, err
-	}
-	n := &live.Node{Name: name, Admin: admin, Server: s, ServerInfo: s.info()}
+	n := &live.Node{Name: name, Admin: s.client, Server: s, ServerInfo: s.info}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
@@ -221,9 +210,9 @@ func injectManifest(ctx context.Context, c container, file string, spec sidecar.
 // server is the API server of a node.
 type server struct {
 	*held
-	url      string
-	http     *http.Client // an administrator's
-	auditLog string       // empty: an aggregated API server has none, the requests that matter are in those of the kube-apiservers
+	client *live.Client // an administrator's
+	// info has no audit log of an aggregated API server: the requests that matter are in those of the kube-apiservers.
+	info live.ServerInfo
 	// resources that it encrypts, as encryption configurations name them; none: secrets.
 	resources []string
 	plugins   *podPlugins
@@ -243,19 +232,10 @@ func newServer(a controlplane.Authority, dir, url string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := adminHTTP(a, url)
-	s := &server{held: unit, url: url, http: client}
+	client, err := live.NewAdmin(a, url)
+	s := &server{held: unit, client: client, info: live.ServerInfo{URL: url, LogFile: filepath.Join(dir, logFile(unitAPIServer)), EncryptionFile: filepath.Join(dir, encryptionFile)}}
 	s.revision.Store(firstRevision)
 	return s, err
-}
-
-// adminHTTP is a plain client of an administrator.
-func adminHTTP(a controlplane.Authority, url string) (*http.Client, error) {
-	config, err := a.AdminConfig(url)
-	if err != nil {
-		return nil, err
-	}
-	return rest.HTTPClientFor(config)
 }
 
 // objectsThrough is an administrator's client of an API server.
@@ -275,8 +255,6 @@ func (p *controlPlane) objects() (*resources.Resources, error) {
 	}
 	return p.objectsThrough(through.URL)
 }
-
-func (s *server) file(name string) string { return filepath.Join(s.dir, name) }
 
 // started waits until the kubelet has started the API server with its sidecars, and it is ready.
 func (s *server) started(ctx context.Context) error {
@@ -312,12 +290,15 @@ func (s *server) Start(ctx context.Context) error {
 
 // Ready implements live.Server.
 func (s *server) Ready(ctx context.Context) error {
-	return until(ctx, readyPoll, "wait until "+s.url+" is ready", s.ask("/readyz"))
+	return until(ctx, readyPoll, "wait until "+s.info.URL+" is ready", s.ask("/readyz"))
 }
 
-func (s *server) ask(path string) func(context.Context) error {
+func (s *server) ask(path string) func(context.Context) error { return asking(s.client, path) }
+
+// asking returns an error unless a page is there.
+func asking(c *live.Client, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		_, err := get(ctx, s.http, s.url+path)
+		_, err := c.Get(ctx, path)
 		return err
 	}
 }
@@ -328,15 +309,9 @@ func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error
 	if err := s.plugins.reset(ctx, n, keyIDs); err != nil {
 		return err
 	}
-	before, _ := os.ReadFile(s.file(encryptionFile)) // what cannot be read has changed
-	if _, err := s.SetEncryption(live.Plugins(keyIDs...)); err != nil {
+	if _, changed, err := n.Configure(live.Plugins(keyIDs...)); err != nil {
 		return err
-	}
-	after, err := os.ReadFile(s.file(encryptionFile))
-	if err != nil {
-		return err
-	}
-	if string(before) != string(after) {
+	} else if changed {
 		if err := s.Kill(ctx); err != nil {
 			return err
 		}
@@ -345,10 +320,6 @@ func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error
 		return err
 	}
 	return s.Ready(ctx)
-}
-
-func (s *server) info() live.ServerInfo {
-	return live.ServerInfo{URL: s.url, AuditLog: s.auditLog, LogFile: s.file(logFile(unitAPIServer)), EncryptionFile: s.file(encryptionFile)}
 }
 
 // SetEncryption implements live.Server.
@@ -362,11 +333,7 @@ func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
 
 // RollOut implements live.Server: in the node the sockets are where the file says. The file is put in place in one step.
 func (s *server) RollOut(file []byte) (hash string, err error) {
-	next := s.file(encryptionFile) + ".next"
-	if err = os.WriteFile(next, file, 0o644); err == nil {
-		err = os.Rename(next, s.file(encryptionFile))
-	}
-	if err != nil {
+	if err := atomicfile.Write(s.info.EncryptionFile, file, 0o644); err != nil {
 		return "", fmt.Errorf("encryption configuration: %w", err)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(file)), nil

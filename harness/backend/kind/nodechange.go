@@ -56,7 +56,7 @@ func (p membership) AddNode(ctx context.Context, name string, told live.Encrypti
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
-	if p.shape.advertises {
+	if p.shape.Advertises() {
 		if err := startFront(ctx, made); err != nil {
 			return nil, err
 		}
@@ -192,16 +192,6 @@ func (p membership) takeOut(ctx context.Context, names []string) error {
 		}
 		if err := p.RemoveNode(ctx, n); err != nil {
 			return fmt.Errorf("remove %s: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// bringIn adds nodes, one after another: etcd takes one new member at a time.
-func (p membership) bringIn(ctx context.Context, names, keyIDs []string) error {
-	for _, name := range names {
-		if _, err := p.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
-			return fmt.Errorf("bring %s back: %w", name, err)
 		}
 	}
 	return nil

@@ -131,13 +131,15 @@ esac
 		"--kubeconfig {kubeconfig}": "'/o' 'operate it' --kubeconfig {kubeconfig}",
 	} {
 		var a archives
-		got, err := a.takeOperatorImage(t.Context(), Options{System: undertest.System{Operator: undertest.Operator{Image: "o:dev", Args: args}}}, dir)
+		s := undertest.System{Operator: undertest.Operator{Image: "o:dev", Args: args}}
+		err := a.takeUnderTest(t.Context(), &s, dir)
+		got := s.Operator.Command
 		if err != nil || got != want || a.images.operatorUnderTest != "o:dev" || !slices.Equal(a.files, []string{dir + "/operator-under-test.tar"}) {
 			t.Errorf("command %q, %+v, %v", got, a, err)
 		}
 	}
 	for image, want := range map[string]string{"none": "build it or pull it first", "p:dev": "expected an entrypoint that is an absolute path"} {
-		_, err := new(archives).takeOperatorImage(t.Context(), Options{System: undertest.System{Operator: undertest.Operator{Image: image}}}, dir)
+		err := new(archives).takeUnderTest(t.Context(), &undertest.System{Operator: undertest.Operator{Image: image}}, dir)
 		if err == nil || !strings.HasPrefix(err.Error(), "operator.image") || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v", image, err)
 		}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,17 +18,8 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// pluginContainers is how many containers for plugins the pod of an API server has where no operator says which plugins there are.
-const pluginContainers = 3
-
-// pluginContainerUnits are the units of such a pod's containers for plugins.
-func pluginContainerUnits() []string {
-	units := make([]string, pluginContainers)
-	for i := range units {
-		units[i] = unitOfPlugin(strconv.Itoa(i + 1))
-	}
-	return units
-}
+// pluginContainerUnits are the units of the containers for plugins of a pod where no operator says which plugins there are.
+func pluginContainerUnits() []string { return unitsOfPlugins([]string{"1", "2", "3"}) }
 
 // unitsOfPlugins are the units of the containers for plugins of a pod whose plugins an operator chose.
 func unitsOfPlugins(keyIDs []string) []string {
@@ -90,7 +80,7 @@ type podPlugins struct {
 
 func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
 	p := &podPlugins{files: files, units: u, make: create, known: map[string]*pluginContainer{}}
-	p.become(containers, nil)
+	p.become(containers, nil, nil)
 	return p
 }
 
@@ -110,8 +100,8 @@ func (p *podPlugins) containers() []*pluginContainer {
 }
 
 // become gives the pod other containers for plugins, while it is down. Plugins that were in containers which are gone are the node's no longer; n is
-// nil if there are none yet.
-func (p *podPlugins) become(units []string, n *live.Node) {
+// nil if there are none yet. Some have images of their own, by keyID.
+func (p *podPlugins) become(units []string, images map[string]string, n *live.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.pluginContainers {
@@ -130,12 +120,6 @@ func (p *podPlugins) become(units []string, n *live.Node) {
 		}
 		p.pluginContainers = append(p.pluginContainers, p.known[unit])
 	}
-}
-
-// run gives the containers of plugins, by keyID, images of their own, while the pod is down.
-func (p *podPlugins) run(images map[string]string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.images = map[string]string{}
 	for keyID, image := range images {
 		p.images[unitOfPlugin(keyID)] = image
@@ -268,7 +252,11 @@ func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) e
 			errs = append(errs, g.Stop(ctx))
 		}
 	}
-	errs = append(errs, forgetJournals(p.files, n.Plugins()))
+	var living []string
+	for _, g := range n.Plugins() {
+		living = append(living, g.Journal)
+	}
+	errs = append(errs, live.ForgetJournals(p.files.file(journalPrefix+"*"+journalSuffix), living))
 	for _, k := range keyIDs {
 		g, err := p.start(ctx, n, k)
 		if err == nil {
@@ -290,22 +278,6 @@ const (
 	journalPrefix = "journal-"
 	journalSuffix = ".jsonl"
 )
-
-// forgetJournals empties the journals of plugins that are not of the node: a scenario that starts one reads its journal from the
-// beginning, and what was called in the scenario before is no call of this one.
-func forgetJournals(at podFiles, living []*live.Plugin) error {
-	all, err := filepath.Glob(at.file(journalPrefix + "*" + journalSuffix))
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, file := range all {
-		if !slices.ContainsFunc(living, func(g *live.Plugin) bool { return g.Journal == file }) {
-			errs = append(errs, forget(file))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // forget empties a journal, if there is one.
 func forget(journal string) error {

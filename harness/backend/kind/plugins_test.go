@@ -203,17 +203,17 @@ func TestInUnit(t *testing.T) {
 // A pod that is made anew has other containers. A plugin whose container is gone is the node's no longer; one that comes back is another.
 func TestPodBecomesAnother(t *testing.T) {
 	a := newPlace(t)
-	a.become(unitsOfPlugins([]string{"1", "2"}), &a.node)
+	a.become(unitsOfPlugins([]string{"1", "2"}), nil, &a.node)
 	a.add("1@plugin-1", "2@plugin-2")
 	first := a.node.Plugin("1")
-	a.become(unitsOfPlugins([]string{"2"}), &a.node)
+	a.become(unitsOfPlugins([]string{"2"}), nil, &a.node)
 	if got := strings.Join(a.names(), " "); got != "plugin-2" || a.node.Plugin("1") != nil || a.node.Plugin("2") == nil {
 		t.Errorf("containers %s, plugins of the node: %v", got, a.node.Plugins())
 	}
 	if _, err := a.start(t.Context(), &a.node, "1"); err == nil {
 		t.Error("the pod has no container for it")
 	}
-	a.become(unitsOfPlugins([]string{"2", "1"}), &a.node)
+	a.become(unitsOfPlugins([]string{"2", "1"}), nil, &a.node)
 	a.add("1@plugin-1")
 	if a.node.Plugin("1") == first || len(a.ended) > 0 {
 		t.Errorf("the plugin of the pod before is back, or was ended by hand: %v", a.ended)

@@ -137,7 +137,7 @@ func (m *nodesUnit) Start(ctx context.Context) error {
 	}
 	err = m.powerOn(ctx, nodes)
 	if err == nil {
-		err = eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error { return m.isBack(ctx, n) })
+		err = live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error { return m.isBack(ctx, n) })
 	}
 	return m.unlessTainted(err)
 }

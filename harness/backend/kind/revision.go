@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -58,15 +57,11 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 	if p.podNamespace() == metav1.NamespaceSystem {
 		return nil
 	}
-	client, err := p.objects()
+	through, err := p.donor("")
 	if err != nil {
 		return err
 	}
-	err = client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create namespace %s: %w", p.podNamespace(), err)
-	}
-	return nil
+	return p.create(ctx, through.URL, &corev1.Namespace{TypeMeta: typeOf("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}})
 }
 
 // Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
@@ -126,13 +121,14 @@ var errWaiting = errors.New("a plugin cannot run")
 
 // startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
 func (p kubePods) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
-	url, client, err := kubelet(p.Authority, p.address(n.Name))
+	kubelet, err := kubelet(p.Authority, p.address(n.Name))
 	if err != nil {
 		return nil, err
 	}
+	defer kubelet.Close()
 	is := serverOf(n).podRevision()
 	return unlessWaiting(ctx, start, func(ctx context.Context) ([]live.WaitingContainer, error) {
-		pods, err := kubeletPods(ctx, url, client)
+		pods, err := kubeletPods(ctx, kubelet)
 		if err != nil {
 			return nil, err
 		}
@@ -251,6 +247,16 @@ func (f *aggregatedServers) endPrograms(ctx context.Context, n *live.Node) error
 // firstRevision is that of a pod with which a scenario begins.
 const firstRevision = 1
 
+// restorePods makes the pods of nodes those with which a scenario begins, without faults.
+func restorePods(ctx context.Context, nodes []*live.Node, is podShape, by live.Roller, keyIDs []string) error {
+	return live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+		if err := reshape(ctx, is, by, n, keyIDs); err != nil {
+			return err
+		}
+		return serverOf(n).reset(ctx, n, keyIDs)
+	})
+}
+
 // reshape makes the pod of a node one for a scenario, with containers for the plugins of keyIDs or for any.
 func reshape(ctx context.Context, is podShape, by live.Roller, n *live.Node, keyIDs []string) error {
 	s := serverOf(n)
@@ -270,8 +276,7 @@ func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevisi
 	s := serverOf(n)
 	before := s.plugins.names()
 	s.revision.Store(int64(r.Number))
-	s.plugins.become(p.containersFor(r.Plugins), n)
-	s.plugins.run(r.Images)
+	s.plugins.become(p.containersFor(r.Plugins), r.Images, n)
 	if err := s.plugins.prepare(ctx, n, r.Plugins); err != nil {
 		return err
 	}

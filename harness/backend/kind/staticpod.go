@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,7 +48,7 @@ func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.No
 func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
-	return eachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+	return live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
 		err := do(ctx, n)
 		if err == nil {
 			return nil
@@ -104,17 +103,18 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 	if err := units.killed(at, pod, "with its pod"); err != nil {
 		return err
 	}
-	url, client, err := kubelet(p.controlPlane.Authority, p.controlPlane.address(n.Name))
+	kubelet, err := kubelet(p.controlPlane.Authority, p.controlPlane.address(n.Name))
 	if err != nil {
 		return err
 	}
-	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", func(ctx context.Context) error { return forgetsPod(ctx, c, url, client) })
+	defer kubelet.Close()
+	return until(ctx, readyPoll, "wait until the kubelet has forgotten it", func(ctx context.Context) error { return forgetsPod(ctx, c, kubelet) })
 }
 
 // forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended, or a worker for it, which may
 // end with the next round of its housekeeping, 2 s later. A pod with the same name that comes before is not looked at again for 10 to 15 s: the
 // backOffPeriod of the kubelet's pod workers.
-func forgetsPod(ctx context.Context, c container, kubelet string, client *http.Client) error {
+func forgetsPod(ctx context.Context, c container, kubelet *live.Client) error {
 	folders, err := c.exec(ctx, "find", "/var/lib/kubelet/pods", "-mindepth", "3", "-maxdepth", "3", "-name", sidecar.APIServerContainer)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func forgetsPod(ctx context.Context, c container, kubelet string, client *http.C
 	if folders != "" {
 		return fmt.Errorf("%s is there", folders)
 	}
-	n, err := endingStaticPods(ctx, kubelet, client)
+	n, err := endingStaticPods(ctx, kubelet)
 	if err == nil && n > 0 {
 		err = fmt.Errorf("%d static pods are ending", n)
 	}

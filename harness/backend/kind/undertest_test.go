@@ -159,10 +159,14 @@ func TestPluginImage(t *testing.T) {
 	fakeDocker(t, `[ "$1" = save ] || [ "$5" = p:dev ] || { echo "No such image: $5" >&2; exit 1; }; echo null`+"\n")
 	dir := t.TempDir()
 	var a archives
-	if err := a.takePluginImage(t.Context(), "p:dev", dir); err != nil || a.images.pluginUnderTest != "p:dev" || !slices.Equal(a.files, []string{dir + "/plugin-under-test.tar"}) {
+	if err := a.takeUnderTest(t.Context(), pluginImage("p:dev"), dir); err != nil || a.images.pluginUnderTest != "p:dev" || !slices.Equal(a.files, []string{dir + "/plugin-under-test.tar"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if err := a.takePluginImage(t.Context(), "none", dir); err == nil || !strings.HasPrefix(err.Error(), "plugin.image: ") || !strings.HasSuffix(err.Error(), "build it or pull it first") {
+	if err := a.takeUnderTest(t.Context(), pluginImage("none"), dir); err == nil || !strings.HasPrefix(err.Error(), "plugin.image: ") || !strings.HasSuffix(err.Error(), "build it or pull it first") {
 		t.Error(err)
 	}
+}
+
+func pluginImage(image string) *undertest.System {
+	return &undertest.System{Plugin: undertest.Plugin{Image: image}}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // unitKey names a unit: a program below kmsharness-supervisor in a container, and the folder of this machine that its files are in.
@@ -382,17 +383,13 @@ func argumentsOf(command func(context.Context) (live.Command, error)) func(conte
 
 // until asks until the answer is nil.
 func until(ctx context.Context, every time.Duration, what string, is func(context.Context) error) error {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		err := is(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w: %w", what, ctx.Err(), err)
-		}
+	var last error
+	err := poll.Until(ctx, every, func() (bool, error) {
+		last = is(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", what, err, last)
 	}
+	return nil
 }

@@ -27,14 +27,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
-	lacks = append(lacks, live.UnsupportedVerbs(s, false)...)
-	lacks = append(lacks, live.UnsupportedAggregated(s)...)
-	lacks = append(lacks, live.UnsupportedRefusals(s)...)
+	lacks = append(lacks, live.UnsupportedReal(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	lacks = append(lacks, b.lackingImages(s)...)
-	if err := live.CheckOperator(s.Operator); err != nil {
-		add("%v", err)
-	}
 	for _, a := range s.Actions() {
 		lacks = append(lacks, lacking(a)...)
 		l, ok := a.(*scenario.Link)
@@ -78,8 +73,8 @@ func (b *Backend) lackingImages(s *scenario.Scenario) []string {
 }
 
 func lackingPlugins(keyIDs []string) (lacks []string) {
-	if len(keyIDs) > pluginContainers {
-		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), pluginContainers))
+	if has := len(pluginContainerUnits()); len(keyIDs) > has {
+		lacks = append(lacks, fmt.Sprintf("%d plugins on a node: the API servers' pods have %d containers for them", len(keyIDs), has))
 	}
 	return lacks
 }

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -89,6 +90,15 @@ func TestUnlessWaiting(t *testing.T) {
 }
 
 // A kubelet that refuses to answer is no kubelet without pods.
+func clientOf(t *testing.T, s *httptest.Server) *live.Client {
+	t.Helper()
+	c, err := live.NewClient(&rest.Config{Host: s.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestKubeletPods(t *testing.T) {
 	answers := map[string]struct {
 		code int
@@ -107,7 +117,7 @@ func TestKubeletPods(t *testing.T) {
 			w.WriteHeader(a.code)
 			fmt.Fprint(w, a.text)
 		}))
-		pods, err := kubeletPods(t.Context(), server.URL, server.Client())
+		pods, err := kubeletPods(t.Context(), clientOf(t, server))
 		if (err == nil) != a.ok || a.ok && len(pods.Items) != 1 {
 			t.Errorf("%s: %v, %v", what, pods, err)
 		}
@@ -127,7 +137,7 @@ func TestEndingStaticPods(t *testing.T) {
 		"{": -1,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }))
-		n, err := endingStaticPods(t.Context(), server.URL, server.Client())
+		n, err := endingStaticPods(t.Context(), clientOf(t, server))
 		if (err != nil) != (want < 0) || err == nil && n != want {
 			t.Errorf("%q: %d, %v, expected %d", text, n, err, want)
 		}

@@ -148,7 +148,7 @@ func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 
 // describeProcesses records what runs already, so that the history tells of every process.
 func (e *Environment) describeProcesses() {
-	for _, identity := range e.controlPlane.Recording.Running() {
+	for _, identity := range e.controlPlane.running() {
 		identity.Detail = "it ran before this scenario began"
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state
@@ -156,4 +156,23 @@ func (e *Environment) describeProcesses() {
 			e.kube().record(owned(&p))
 		}
 	}
+}
+
+// running are the processes that run: the remote KMS, what API servers consist of, and etcd, unless kubelets run it.
+func (p *ControlPlane) running() (all []history.Process) {
+	targets := []Target{p.KMS.Target}
+	if !p.Traits.RealNodes {
+		members, _ := p.Storage.Etcd("") // of all nodes
+		targets = append(targets, members...)
+	}
+	for _, a := range p.APIServers {
+		for _, n := range a.Nodes.List() {
+			targets = append(targets, parts(n)...)
+		}
+	}
+	for _, t := range living(targets) {
+		t.Identity.PID = t.Status().PID
+		all = append(all, t.Identity)
+	}
+	return all
 }

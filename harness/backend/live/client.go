@@ -52,6 +52,25 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
 
+// NewAdmin is a client of a user who may do everything.
+func NewAdmin(c Credentials, server string) (*Client, error) {
+	config, err := adminConfig(c, server)
+	if err != nil {
+		return nil, err
+	}
+	config.WarningHandler = rest.NoWarnings{} // sample-apiserver calls its first version deprecated
+	return NewClient(config)
+}
+
+func adminConfig(c Credentials, server string) (*rest.Config, error) {
+	return c.RESTConfig("kmsharness-admin", []string{"system:masters"}, server)
+}
+
+// Get reads a page.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	return controlplane.Get(ctx, c.http, c.url+path)
+}
+
 func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.http.Transport) }
 
 // ServiceAccountDir is where a program in a pod finds its service account.

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/ci/manifests"
@@ -29,6 +30,9 @@ type ControlPlane struct {
 	KMS *RemoteKMS
 	// ClientServer is the URL of the load balancer for clients that are not part of the system under test.
 	ClientServer string
+	// Installed has the operators that manifests were installed for, and CRDs is the variant of the operators' CRDs.
+	Installed map[string]bool
+	CRDs      string
 	// MarkDirty records what a scenario did to the control plane. Whether a reset can make that good, the backend knows; if not, the control plane
 	// serves no other scenario.
 	MarkDirty func(Taint)
@@ -45,6 +49,8 @@ type APIServer struct {
 	Nodes *Nodes
 	// Encrypted are the objects into which the data of scenarios go.
 	Encrypted Encrypted
+	// Profile is the provider that the plugins stand for.
+	Profile   *Profile
 	Plugins   PluginStarter
 	Processes Processes
 	Places    Places
@@ -99,7 +105,6 @@ type Network interface {
 type Storage interface {
 	// Etcd are the members that a selector's node names.
 	Etcd(node string) ([]Target, error)
-	ReadEtcd(ctx context.Context, key string) ([]byte, error)
 	// RangeEtcd reads keys in order, and reports whether there are more.
 	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
 }
@@ -118,8 +123,6 @@ type Credentials interface {
 type Recording interface {
 	// Listen passes changes (*history.Process) and stalls (*history.Stall) of processes on to f; nil ends it.
 	Listen(f func(at time.Time, payload any))
-	// Running are the processes that run already.
-	Running() []history.Process
 	Logs() []LogDir
 	// Collect writes artifacts into a folder that is there: what only this kind of control plane has. It may take seconds.
 	Collect(ctx context.Context, dir string, progress func(string)) error
@@ -151,6 +154,8 @@ type Traits struct {
 	Memory Memory
 	// Dir is a folder for files of the plane.
 	Dir string
+	// Manifest may change a manifest before it is installed; nil: nothing does.
+	Manifest func(*unstructured.Unstructured)
 	// Streaming: reporters stream to the aggregator.
 	Streaming bool
 }
@@ -167,21 +172,6 @@ func (t Traits) clockOfLogs() func() time.Time {
 	}
 	return time.Now
 }
-
-// Damage is what a scenario can do to a plane beyond faults and data, which every reset makes good.
-type Taint string
-
-// Kinds of damage.
-const (
-	TaintedNodes      Taint = "its nodes were changed"
-	TaintedEncryption Taint = "its encryption was changed"
-	TaintedEtcd       Taint = "something was done to etcd"
-	TaintedPower      Taint = "a node or a pod was not started again"
-	TaintedProgram    Taint = "the system under test could not be ended"
-	TaintedOperator   Taint = "what an operator made could not be taken back"
-	TaintedKMS        Taint = "a hook of the plugin under test failed"
-	TaintedData       Taint = "its objects could not be written in clear text"
-)
 
 // Place is where a program of the system under test runs.
 type Place struct {

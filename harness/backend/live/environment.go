@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -168,6 +169,15 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 		reasons = nil
 	}
 	return new(apiServer).withParts().handlers().Unsupported(s, reasons)
+}
+
+// UnsupportedReal names what of a scenario no control plane of processes can do, and an operator that does not exist.
+func UnsupportedReal(s *scenario.Scenario) []string {
+	lacks := slices.Concat(UnsupportedVerbs(s, false), UnsupportedAggregated(s), UnsupportedRefusals(s))
+	if _, err := operatorNamed(s.Operator); err != nil {
+		lacks = append(lacks, err.Error())
+	}
+	return lacks
 }
 
 func (e *apiServer) handlers() backend.Handlers {

@@ -74,9 +74,9 @@ func RangeEtcdGateway(ctx context.Context, transport http.RoundTripper, url stri
 	return answer.KVs, answer.More, err
 }
 
-// ReadEtcdGateway is RangeEtcdGateway for one key.
-func ReadEtcdGateway(ctx context.Context, transport http.RoundTripper, url, key string) ([]byte, error) {
-	found, _, err := RangeEtcdGateway(ctx, transport, url, Range{From: key})
+// ReadEtcd reads one key.
+func ReadEtcd(ctx context.Context, s Storage, key string) ([]byte, error) {
+	found, _, err := s.RangeEtcd(ctx, Range{From: key})
 	if err == nil && len(found) != 1 {
 		err = errors.New("it is not there")
 	}

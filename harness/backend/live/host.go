@@ -137,21 +137,6 @@ func (h *Host) changed(c process.Change) {
 	h.Record(c.Time, identity)
 }
 
-// Running are the registered processes that run.
-func (h *Host) Running() []history.Process {
-	var all []history.Process
-	for _, c := range h.Supervisor.Children() {
-		h.mu.Lock()
-		identity, known := h.names[c.Name()]
-		h.mu.Unlock()
-		if known && c.State() != process.Exited {
-			identity.PID = c.PID()
-			all = append(all, identity)
-		}
-	}
-	return all
-}
-
 // KillAll ends every process at once: nothing of a plane that goes away is worth a clean stop.
 func (h *Host) KillAll() {
 	var all sync.WaitGroup

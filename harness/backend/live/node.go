@@ -1,15 +1,18 @@
 package live
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 )
@@ -25,13 +28,8 @@ type Server interface {
 	RollOut(file []byte) (hash string, err error)
 }
 
-// ServerInfo is where an API server is found.
-type ServerInfo struct {
-	// URL reaches it past load balancers and faults.
-	URL string
-	// AuditLog, LogFile and EncryptionFile, its EncryptionConfiguration, are files of this machine. An aggregated API server has no audit log.
-	AuditLog, LogFile, EncryptionFile string
-}
+// ServerInfo is where an API server is found; its files are on this machine.
+type ServerInfo = controlplane.ServerInfo
 
 // Node is one control-plane node: an API server, its plugins, and the reporter of the scenario that runs.
 type Node struct {
@@ -67,6 +65,16 @@ func (n *Node) direct() *Client {
 
 func (n *Node) identity() history.Process {
 	return history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}
+}
+
+// Configure is Server.SetEncryption, and reports whether that is news.
+func (n *Node) Configure(e Encryption) (hash string, changed bool, err error) {
+	before, _ := os.ReadFile(n.EncryptionFile) // what cannot be read has changed
+	if hash, err = n.Server.SetEncryption(e); err != nil {
+		return "", false, err
+	}
+	after, err := os.ReadFile(n.EncryptionFile)
+	return hash, !bytes.Equal(before, after), err
 }
 
 func (n *Node) AddPlugin(g *Plugin) {

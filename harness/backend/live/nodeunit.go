@@ -53,8 +53,13 @@ func living(all []Target) []Target {
 
 // each does something to every node at the same time.
 func (w *nodeUnit) each(ctx context.Context, do func(context.Context, *Node) error) error {
+	return EachNode(ctx, w.nodes, do)
+}
+
+// EachNode does something to nodes at the same time.
+func EachNode(ctx context.Context, nodes []*Node, do func(context.Context, *Node) error) error {
 	all, ctx := errgroup.WithContext(ctx)
-	for _, n := range w.nodes {
+	for _, n := range nodes {
 		all.Go(func() error {
 			if err := do(ctx, n); err != nil {
 				return fmt.Errorf("node %s: %w", n.Name, err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -107,6 +109,22 @@ func (g *Plugin) close(ctx context.Context) error {
 		return fmt.Errorf("stop plugin %s/%s: %w", g.Node, g.KeyID, err)
 	}
 	return nil
+}
+
+// ForgetJournals empties the journals whose names match a pattern, but for those of plugins that live: a scenario that starts a plugin reads its journal from
+// the beginning, and what was called in the scenario before is no call of this one.
+func ForgetJournals(pattern string, living []string) error {
+	all, err := filepath.Glob(pattern)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, file := range all {
+		if !slices.Contains(living, file) {
+			errs = append(errs, os.Truncate(file, 0))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Profile is the provider that the plugins of a plane stand for. The zero value is none.

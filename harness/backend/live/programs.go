@@ -130,24 +130,6 @@ func (c *child) Start(ctx context.Context) error {
 	return p.WaitReady(ctx, readyPoll, c.ready)
 }
 
-func (c *child) Status() Status { return StatusOf(c.Process()) }
-
-// StatusOf is the status of a unit whose current or last process is p; nil before the first start.
-func StatusOf(p *process.Process) Status {
-	if p == nil {
-		return Status{}
-	}
-	s := Status{Phase: Running, PID: p.PID()}
-	switch p.State() {
-	case process.Paused:
-		s.Phase = Paused
-	case process.Exited:
-		exit, _ := p.Exit()
-		s.Phase, s.Crashed = Ended, exit.Cause == process.CauseCrash
-	}
-	return s
-}
-
 // NameOf is the name of a process for its log file and its changes: "plugin-cp-1-1", "aggregator-2".
 func NameOf(p history.Process) string {
 	name := p.Role

@@ -281,7 +281,7 @@ func (r *recorder) watchStarvation() {
 		}
 	} else {
 		w.Processes = func() (pids []int) {
-			for _, p := range r.controlPlane.Recording.Running() {
+			for _, p := range r.controlPlane.running() {
 				if p.Role == history.RoleEtcd || p.Role == history.RoleAPIServer {
 					of[p.PID], pids = p, append(pids, p.PID)
 				}

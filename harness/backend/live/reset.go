@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,10 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
@@ -49,36 +53,84 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 	return append(objects, more...), nil
 }
 
-// Missing returns the manifests for an operator that a control plane does not have yet; installed are the operators, as
-// OperatorFlag names them, that it was prepared for. None are missing for one of those.
-func (t Traits) Missing(operator, variant string, installed map[string]bool) ([]*unstructured.Unstructured, error) {
-	if installed[OperatorFlag(operator)] {
-		return nil, nil
+// Install installs manifests through the API servers of nodes that run.
+func (t Traits) Install(ctx context.Context, c Credentials, nodes *Nodes, objects ...*unstructured.Unstructured) error {
+	if t.Manifest != nil {
+		for _, o := range objects {
+			t.Manifest(o)
+		}
 	}
-	objects, err := manifestsOf(t.manifests(operator), variant)
-	if len(installed) > 0 { // the CRDs are there
-		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	var servers []*rest.Config
+	for _, n := range nodes.List() {
+		if !n.Server.Status().Running() {
+			continue
+		}
+		config, err := adminConfig(c, n.URL)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, config)
 	}
-	return objects, err
+	return controlplane.Install(ctx, servers, objects...)
 }
 
-// CheckOperator returns an error if there is no operator of this name.
-func CheckOperator(name string) error {
-	_, err := operatorNamed(name)
-	return err
-}
-
-// Reset makes everything new that a system under test reads or writes, and shows that every API server is ready and
-// encrypts. It makes one control plane usable for many scenarios: booting one takes longer than most scenarios. The
-// backend has ended the faults before, and installed the manifests.
-//
-// An API server that was restarted with its plugins up is as good as a new one. One that still waits for a plugin is not
-// ready, and fails the proof: gRPC's back-off grows with the outage, to 120 s.
-func Reset(ctx context.Context, p *ControlPlane, operator string) error {
-	op, err := operatorNamed(operator)
+// install installs what an operator needs, once.
+func (p *ControlPlane) install(ctx context.Context, operator string) error {
+	flag := OperatorFlag(operator)
+	if p.Installed[flag] {
+		return nil
+	}
+	objects, err := manifestsOf(p.Traits.manifests(operator), p.CRDs)
 	if err != nil {
 		return err
 	}
+	if len(p.Installed) > 0 { // the CRDs are there
+		objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })
+	}
+	if err := p.Traits.Install(ctx, p.Credentials, p.APIServers[0].Nodes, objects...); err != nil {
+		return fmt.Errorf("manifests: %w", err)
+	}
+	p.Installed[flag] = true
+	return nil
+}
+
+// Reset makes a control plane as good as new for a scenario, one API server after another. restore, one of each, gives the nodes their plugins, without
+// faults, and API servers that use them.
+func Reset(ctx context.Context, p *ControlPlane, s *scenario.Scenario, restore ...func(context.Context) error) error {
+	for i, a := range p.APIServers {
+		name := s.Operator
+		if a.Name != "" {
+			name = scenario.OperatorOf(a.Name)
+		}
+		op, err := operatorNamed(name)
+		if err == nil {
+			err = restore[i](ctx)
+		}
+		if err == nil {
+			err = a.Profile.Become(ctx, s.Topology.Profile, a.Nodes)
+		}
+		if err == nil {
+			err = p.install(ctx, name)
+		}
+		switch {
+		case err != nil:
+		case a.Name == "":
+			err = p.reset(ctx, op)
+		default:
+			err = a.reset(ctx, p, op)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", cmp.Or(a.Name, history.KubeAPIServer), err)
+		}
+	}
+	return nil
+}
+
+// reset makes everything new that a system under test reads or writes, and shows that every API server is ready and
+// encrypts. The manifests are there; faults are the backend's to end before. An API server that was restarted with its
+// plugins up is as good as a new one; one that still waits for a plugin (gRPC's back-off grows with the outage) is not ready,
+// and fails the proof.
+func (p *ControlPlane) reset(ctx context.Context, op operator) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return resetObjects(ctx, p, op) })
 	for _, n := range p.APIServers[0].Nodes.List() {
@@ -240,20 +292,15 @@ func (n *Node) writeProof(ctx context.Context, o Encrypted) error {
 	return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
 }
 
-// ResetAggregated is Reset for an aggregated API server of a control plane that was reset: the objects of its operator
-// are new, its data are gone, and each instance is ready and encrypts what comes through the aggregation layer of the
-// kube-apiserver of its node.
-func ResetAggregated(ctx context.Context, p *ControlPlane, f APIServer) error {
-	op, err := operatorNamed(scenario.OperatorOf(f.Name))
-	if err != nil {
-		return err
-	}
+// reset is that of an aggregated API server, after kube-apiserver's: the objects of its operator are new, its data are gone, and
+// every one of it is ready, and encrypts what comes through the aggregation layer of the kube-apiserver of its node.
+func (f APIServer) reset(ctx context.Context, p *ControlPlane, op operator) error {
 	c, err := p.APIServers[0].Nodes.Admin()
 	if err != nil {
 		return err
 	}
 	if err := c.resetOperator(ctx, op, p.Traits.Streaming); err != nil {
-		return fmt.Errorf("%s: %w", f.Name, err)
+		return err
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	for _, n := range p.APIServers[0].Nodes.List() {
@@ -263,7 +310,7 @@ func ResetAggregated(ctx context.Context, p *ControlPlane, f APIServer) error {
 		n.since = p.APIServers[0].Nodes.Get(n.Name).since
 		all.Go(func() error {
 			if err := n.proveAggregated(ctx, f.Encrypted); err != nil {
-				return fmt.Errorf("%s of %s: %w", f.Name, n.Name, err)
+				return fmt.Errorf("node %s: %w", n.Name, err)
 			}
 			return nil
 		})

@@ -87,7 +87,7 @@ type under struct {
 func (ds *dataset) stored(ctx context.Context, key string) (stored, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	value, err := ds.e.controlPlane.Storage.ReadEtcd(ctx, key)
+	value, err := ReadEtcd(ctx, ds.e.controlPlane.Storage, key)
 	if err != nil {
 		return stored{}, fmt.Errorf("read %s from etcd: %w", key, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
 )
 
 // Unit is a place for one process at a time: one that was stopped or killed stays away until it is started.
@@ -36,34 +37,27 @@ func Silence(ctx context.Context, u any) error {
 	return errors.New(NoSilence)
 }
 
-type Status struct {
-	Phase Phase
-	PID   int
-	// Crashed: it has ended, and nobody asked it to.
-	Crashed bool
-}
-
-type Phase int
-
-const (
-	Never Phase = iota // not started so far
-	Running
-	Paused
-	Ended
+type (
+	Status = process.Status
+	Phase  = process.State
 )
 
-// Running says whether there is a process, paused or not.
-func (s Status) Running() bool { return s.Phase == Running || s.Phase == Paused }
+const (
+	Never   Phase = "" // not started so far
+	Running       = process.Running
+	Paused        = process.Paused
+	Ended         = process.Exited
+)
 
 // Phases is a Unit that is no process, but a part of the harness or of a control plane in memory. It brings that into a phase, whose state is what the
 // history calls the change.
-type Phases func(p Phase, state string) error
+type Phases func(ctx context.Context, p Phase, state string) error
 
-func (f Phases) Start(context.Context) error  { return f(Running, history.ProcessStarted) }
-func (f Phases) Stop(context.Context) error   { return f(Ended, history.ProcessStopped) }
-func (f Phases) Kill(context.Context) error   { return f(Ended, history.ProcessKilled) }
-func (f Phases) Pause(context.Context) error  { return f(Paused, history.ProcessPaused) }
-func (f Phases) Resume(context.Context) error { return f(Running, history.ProcessResumed) }
+func (f Phases) Start(ctx context.Context) error  { return f(ctx, Running, history.ProcessStarted) }
+func (f Phases) Stop(ctx context.Context) error   { return f(ctx, Ended, history.ProcessStopped) }
+func (f Phases) Kill(ctx context.Context) error   { return f(ctx, Ended, history.ProcessKilled) }
+func (f Phases) Pause(ctx context.Context) error  { return f(ctx, Paused, history.ProcessPaused) }
+func (f Phases) Resume(ctx context.Context) error { return f(ctx, Running, history.ProcessResumed) }
 
 // Target is a unit with what the history calls it.
 type Target struct {

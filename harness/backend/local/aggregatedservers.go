@@ -2,16 +2,13 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
-	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // fromAggregated is the link of all further API servers to the load balancer.
@@ -21,32 +18,26 @@ const fromAggregated = history.RoleAggregatedAPIServer
 // its sockets as their emptyDir, and a Service in front of all.
 type aggregatedServers struct {
 	*controlPlane
+	apiServers
 	live.Stub
-	dir     string // short: sockets are below it
 	program string
 	lb      *netfault.LoadBalancer
-	nodes   live.Nodes
-	streams *streams // nil where reporters do not stream
-	profile live.Profile
-	states  live.NodeStates
-
-	mu    sync.Mutex
-	links map[string]*netfault.Link // from each node's reporter to the load balancer
 }
 
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
-func (p *controlPlane) makeFleets(apiServers []string, program string) error {
-	for _, name := range apiServers {
+func (p *controlPlane) makeFleets(names []string, program string) error {
+	for _, name := range names {
 		s, err := live.StubOf(name)
 		if err != nil {
 			return err
 		}
-		f := &aggregatedServers{controlPlane: p, Stub: s, dir: filepath.Join(p.dir, name), program: program, links: map[string]*netfault.Link{}}
+		f := &aggregatedServers{controlPlane: p, Stub: s, program: program}
+		f.apiServers.of, f.apiServers.name, f.apiServers.dir, f.resources = p, name, filepath.Join(p.dir, name), []string{live.Flunders}
 		if f.lb, err = netfault.NewLoadBalancer(p.LinkHost("service of "+name), "service of "+name, p.Traits().Timing.DialTimeout()); err != nil {
 			return err
 		}
-		if p.shape.streams() {
-			if f.streams, err = newStreams(p.Ground, "-"+name); err != nil {
+		if p.shape.Streams() {
+			if err := f.streams.open(p.Ground, "-"+name); err != nil {
 				return err
 			}
 		}
@@ -63,25 +54,28 @@ func (p *controlPlane) makeFleets(apiServers []string, program string) error {
 	return nil
 }
 
-func (f *aggregatedServers) link(node string) *netfault.Link {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.links[node]
-}
-
 // NodeUnit is of its pods only: nodes are the control plane's.
 func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
 	return f.states.Of(role, nodes, ready)
 }
 
-func (f *aggregatedServers) AggregatorPlace(i int) live.Place {
-	at := f.controlPlane.AggregatorPlace(i)
-	at.Dir, at.SeenDir, at.StreamAddress = f.dir, f.dir, f.streams.address(i)
-	return at
+// makeNode makes the pod beside a node: its API server, which is not started, and its plugins, which are.
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) (err error) {
+	n := &live.Node{Name: beside.Name}
+	if n.Admin, err = live.NewAdmin(f.cp.Authority, beside.URL); err != nil {
+		return err
+	}
+	err = f.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
+		return f.cp.Servers.AddAggregated(controlplane.AggregatedSpec{
+			Kind: f.Stub.APIServer, Name: n.Name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
+			ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: e,
+		})
+	}, func(Server) (*netfault.Link, error) {
+		return f.frontUnit.join(f.Stub.APIServer+" reporter of "+n.Name, f.controlPlane.lb.Addr())
+	})
+	beside.Alongside = append(beside.Alongside, n)
+	return err
 }
-
-// OperatorPlace is beside the aggregator.
-func (f *aggregatedServers) OperatorPlace() live.Place { return f.AggregatorPlace(1) }
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
@@ -103,33 +97,5 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.cp.Servers.Install(ctx, objects...)
-}
-
-// reset is for the next scenario; what it proves is live.ResetAggregated's.
-func (f *aggregatedServers) reset(ctx context.Context, s *scenario.Scenario, used bool, of *live.ControlPlane, is live.APIServer) error {
-	if used {
-		if err := clearPlugins(ctx, &f.nodes); err != nil {
-			return err
-		}
-	}
-	if err := f.profile.Become(ctx, s.Topology.Profile, &f.nodes); err != nil {
-		return err
-	}
-	if err := f.repairs.install(ctx, scenario.OperatorOf(f.Stub.APIServer)); err != nil {
-		return err
-	}
-	return live.ResetAggregated(ctx, of, is)
-}
-
-// close is for one that was not started to its end as well. The processes are gone.
-func (f *aggregatedServers) close() error {
-	for _, n := range f.nodes.List() {
-		n.Close()
-	}
-	errs := []error{f.lb.Close()}
-	for _, l := range f.links {
-		errs = append(errs, l.Close())
-	}
-	return errors.Join(errs...)
+	return f.Traits().Install(ctx, f.cp.Authority, &f.controlPlane.nodes, objects...)
 }

@@ -1,11 +1,11 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -32,8 +32,8 @@ func New(opts Options) (*Backend, error) {
 	}
 	b := &Backend{opts: opts}
 	b.Backend = pool.NewBackend(pool.BackendOptions[*controlPlane]{Name: Name, System: &b.opts.System, SetUp: b.setUp, Pool: pool.Options[*controlPlane]{
-		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == shapeOf(s) },
-		Boot: b.boot, Explain: explain, Idle: opts.idle(),
+		Fits: func(p *controlPlane, s *scenario.Scenario) bool { return p.shape == pool.ShapeOf(s) },
+		Boot: b.boot, Explain: explain, Idle: cmp.Or(opts.Idle, DefaultIdle),
 	}})
 	return b, nil
 }
@@ -48,13 +48,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if s.Topology.Connectivity == history.ConnectService && os.Geteuid() != 0 {
 		lacks = append(lacks, "connectivity service: each reporter has its service account at "+live.ServiceAccountDir+" in a mount namespace of its own, which needs root")
 	}
-	lacks = append(lacks, live.UnsupportedVerbs(s, false)...)
-	lacks = append(lacks, live.UnsupportedAggregated(s)...)
-	lacks = append(lacks, live.UnsupportedRefusals(s)...)
-	if err := live.CheckOperator(s.Operator); err != nil {
-		lacks = append(lacks, err.Error())
-	}
-	return lacks
+	return append(lacks, live.UnsupportedReal(s)...)
 }
 
 // maxNodes is the scenario language's own limit; 300 MB of memory each.
@@ -62,14 +56,20 @@ const maxNodes = 7
 
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
 	number, shared := b.Number()
-	shape := shapeOf(s)
+	shape := pool.ShapeOf(s)
 	sample, err := sampleFor(ctx, s, progress)
 	if err != nil {
 		return nil, err
 	}
-	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.nodes, b.binaries.Origin))
-	p, err := boot(ctx, newProcesses(shared.Programs, shared.Dir, b.binaries), shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
-	p.manifest = b.opts.Manifest
+	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
+	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, manifest: b.opts.Manifest}
+	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
+	switch {
+	case len(shared.Programs.PluginArgs) > 0:
+		p.MarkDirty("its plugins were started with arguments of their own")
+	case !shared.Programs.Plugin.IsZero():
+		p.MarkDirty("its plugins are not this project's, and no reset is known for them")
+	}
 	return p, err
 }
 
@@ -88,22 +88,8 @@ func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string
 	return err
 }
 
-// Plane names the control plane that a scenario needs.
-func Plane(s *scenario.Scenario) string {
-	is := shapeOf(s)
-	return pool.Describe(is.nodes, is.crds, is.connectivity, is.aggregated, is.keyIDs)
-}
-
-func shapeOf(s *scenario.Scenario) Shape {
-	n := s.Topology.ControlPlanes
-	if n == 0 {
-		n = 3
-	}
-	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
-		return Shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
-	}
-	return Shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
-}
+// Plane names the control plane that a scenario needs. One with aggregated API servers has the plugins that it was booted with.
+func Plane(s *scenario.Scenario) string { return pool.ShapeOf(s).String() }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.
 func sampleFor(ctx context.Context, s *scenario.Scenario, progress func(string)) (string, error) {

@@ -6,50 +6,27 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// Shape is what planes that can stand for each other have in common.
-type Shape struct {
-	nodes      int
-	aggregated string // API servers beside kube-apiserver, joined
-	keyIDs     string // joined, where there are such
-	crds       string // variant of the operators' CRDs; empty: the usual one
-	// connectivity is how reporters reach the API.
-	connectivity string
-}
-
-// aggregatedNames are those of shape.further.
-func (s Shape) aggregatedNames() []string {
-	return strings.FieldsFunc(s.aggregated, func(r rune) bool { return r == ',' })
-}
-
-// Aggregates reports whether there are API servers beside kube-apiserver.
-func (s Shape) Aggregates() bool { return s.aggregated != "" }
-
-// Advertises: API servers tell clients of each other.
-func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
-
-func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
-
 // boot starts a plane. On error it gives what was started, which the caller closes.
-func boot(ctx context.Context, on Ground, s Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
-	p = &controlPlane{Ground: on, Events: on.Events(), shape: s, dir: dir, logs: filepath.Join(dir, "logs"),
-		mountSockets: mountSockets, front: map[string]*netfault.Link{}, links: map[string]*netfault.Link{}, installed: map[string]bool{}}
-	p.network, p.repairs = network{p}, repair{p}
+func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
+	p = &controlPlane{Ground: on, Tainted: live.TaintedBy(), shape: s, logs: filepath.Join(dir, "logs"),
+		mountSockets: mountSockets, front: map[string]*netfault.Link{}, installed: map[string]bool{}}
+	p.apiServers.of, p.dir = p, dir
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("boot a control plane with %d API servers: %w", s.nodes, err)
+			err = fmt.Errorf("boot a control plane with %d API servers: %w", s.Nodes, err)
 		}
 	}()
 	if err := os.MkdirAll(p.logs, 0o700); err != nil {
@@ -58,7 +35,7 @@ func boot(ctx context.Context, on Ground, s Shape, keyIDs []string, dir string, 
 	if err := p.makeControlPlane(); err != nil {
 		return p, err
 	}
-	if err := p.makeFleets(s.aggregatedNames(), sample); err != nil {
+	if err := p.makeFleets(s.APIServers(), sample); err != nil {
 		return p, err
 	}
 	if p.kms, err = live.StartRemoteKMS(ctx, p.Machine(), p.dir, p.logs); err != nil {
@@ -79,8 +56,8 @@ func (p *controlPlane) makeControlPlane() (err error) {
 	if p.lb, err = netfault.NewLoadBalancer(p.LinkHost("load balancer"), "load balancer", p.Traits().Timing.DialTimeout()); err != nil {
 		return err
 	}
-	if p.shape.streams() {
-		if p.streams, err = newStreams(p.Ground, ""); err != nil {
+	if p.shape.Streams() {
+		if err := p.streams.open(p.Ground, ""); err != nil {
 			return err
 		}
 	}
@@ -97,7 +74,7 @@ func (p *controlPlane) makeControlPlane() (err error) {
 // start brings up nodes: plugins first, because an API server that meets a dead plugin takes 10 s longer.
 func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
-	for _, name := range live.NodeNames(p.shape.nodes) {
+	for _, name := range live.NodeNames(p.shape.Nodes) {
 		plugins.Go(func() error {
 			n, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
 			for _, f := range p.fleets {
@@ -131,7 +108,7 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 // share; its path is short, because those of sockets must be.
 func On(ctx context.Context, on Ground, spec backend.Spec, o live.Options, dir string) (*live.Environment, error) {
 	s := spec.Scenario
-	p, err := boot(ctx, on, shapeOf(s), live.KeyIDs(s), dir, false, "")
+	p, err := boot(ctx, on, pool.ShapeOf(s), live.KeyIDs(s), dir, false, "")
 	if err == nil {
 		err = p.Reset(ctx, s)
 	}

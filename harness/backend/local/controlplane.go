@@ -1,59 +1,46 @@
 package local
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
 	Ground
-	Events
-	network
-	shape        Shape
-	dir          string // short: sockets are below it
+	*live.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
+	apiServers
+	shape        pool.Shape
 	logs         string
 	mountSockets bool // Reporter.MountSockets
 
 	cp        *Cluster
 	lb        *netfault.LoadBalancer
-	streams   *streams                  // nil where reporters do not stream
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
 	kms       *live.RemoteKMS
-	nodes     live.Nodes
-	profile   live.Profile                     // of the plugins
-	installed map[string]bool                  // manifests of these operators
-	manifest  func(*unstructured.Unstructured) // Options.Manifest
-	used      bool                             // by a scenario
-	states    live.NodeStates
+	installed map[string]bool      // manifests of these operators
+	used      bool                 // by a scenario
 	fleets    []*aggregatedServers // further API servers
-	repairs   repair
 
 	etcdOff, etcdPaused atomic.Bool // with the nodes
-
-	mu    sync.Mutex
-	links map[string]*netfault.Link // from each node's reporter to its API server, or to the load balancer
-	dirty string                    // why it cannot be used again; empty: it can
 }
 
 func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Plugins: p.plugins(), Processes: p, Places: p}}
+	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: p, Places: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Plugins: f.plugins(), Processes: f, Places: f})
+		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p.network, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
-		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty}
+	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
+		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty,
+		Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 func (p *controlPlane) server(node string) (NodeServer, error) {
@@ -72,43 +59,23 @@ func (p *controlPlane) servers() (all []NodeServer) {
 
 func (p *controlPlane) Traits() live.Traits {
 	t := p.Ground.Traits()
-	t.Dir, t.Streaming, t.Host = p.dir, p.shape.streams(), p.Machine().Host()
+	t.Dir, t.Streaming, t.Host = p.dir, p.shape.Streams(), p.Machine().Host()
 	return t
 }
 
 func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
 
-// MarkDirty keeps other scenarios from the control plane. A boot takes ten seconds: what would have to be repaired is not worth the code.
-func (p *controlPlane) MarkDirty(d live.Taint) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.dirty = string(d)
-}
-
-func (p *controlPlane) Vacate(context.Context) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return cmp.Or(p.Kept(), p.dirty)
-}
+func (p *controlPlane) Vacate(context.Context) string { return p.Dirty() }
 
 // Close implements pool.Plane, and is not the ground's. It is safe for a plane that was not booted to its end.
 func (p *controlPlane) Close(ctx context.Context) error {
-	var errs []error
 	p.KillAll()
-	for _, n := range p.nodes.List() {
-		n.Close()
-	}
+	errs := p.close()
 	for _, f := range p.fleets {
-		errs = append(errs, f.close())
+		errs = append(append(errs, f.close()...), f.lb.Close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())
-	}
-	for _, l := range p.links {
-		errs = append(errs, l.Close())
-	}
-	if p.streams != nil {
-		errs = append(errs, p.streams.close())
 	}
 	if p.lb != nil {
 		errs = append(errs, p.lb.Close())

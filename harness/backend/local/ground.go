@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -19,18 +19,16 @@ import (
 
 // Ground is what a control plane stands on: processes of this machine, or programs in memory.
 type Ground interface {
+	Events
 	// Machine runs the programs.
 	Machine() live.Machine
-	Events() Events
 	// LinkHost is the machine on which the link or the load balancer of a name listens, and Port an address for a program that binds it itself.
 	LinkHost(name string) host.Host
 	Port(name string) (string, error)
 	// Cluster makes etcd and no API servers yet; it is called once. dir and logs are folders of this machine.
-	Cluster(s Shape, dir, logs string) (*Cluster, error)
+	Cluster(s pool.Shape, dir, logs string) (*Cluster, error)
 	// Traits are what planes on it have in common, apart from Dir and Streaming.
 	Traits() live.Traits
-	// Kept is why the plugins of a plane cannot be used by another scenario; empty: they can.
-	Kept() string
 	// Close ends everything.
 	Close(ctx context.Context) error
 }
@@ -40,7 +38,6 @@ type Events interface {
 	Register(identity history.Process, name string)
 	Record(at time.Time, p history.Process)
 	Listen(f func(at time.Time, payload any))
-	Running() []history.Process
 	KillAll()
 }
 
@@ -60,7 +57,6 @@ type Servers interface {
 	AddAggregated(spec controlplane.AggregatedSpec) (Server, error)
 	// Start starts etcd and all API servers.
 	Start(ctx context.Context, until controlplane.Readiness) error
-	Install(ctx context.Context, objects ...*unstructured.Unstructured) error
 	Close(ctx context.Context) error
 }
 
@@ -84,15 +80,7 @@ type Server interface {
 	Status() live.Status
 	// SetEncryptionText replaces its EncryptionConfiguration in one step.
 	SetEncryptionText([]byte) error
-	Info() ServerInfo
-}
-
-// ServerInfo is where an API server is found.
-type ServerInfo struct {
-	live.ServerInfo
-	Name, Addr string
-	// FrontAddr is where clients connect that are to learn of other API servers; empty of one behind the aggregation layer.
-	FrontAddr string
+	Info() live.ServerInfo
 }
 
 // NodeServer is the kube-apiserver of a node.
@@ -106,64 +94,40 @@ type NodeServer interface {
 type processes struct {
 	*live.Host
 	binaries assets.Binaries
-	address  *address // of programs that bind a port themselves
+	manifest func(*unstructured.Unstructured) // Options.Manifest
+	cluster  *controlplane.ControlPlane
 }
 
 var _ Ground = (*processes)(nil)
 
-func newProcesses(programs *live.Programs, runDir string, binaries assets.Binaries) *processes {
-	return &processes{Host: live.NewHost(programs, runDir), binaries: binaries}
-}
-
 func (g *processes) Machine() live.Machine { return g.Host }
-
-func (g *processes) Events() Events { return g.Host }
 
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
-func (g *processes) Port(string) (string, error) { return g.address.port() }
+func (g *processes) Port(string) (string, error) { return g.cluster.Port() }
 
-func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
-	var err error
-	if g.address, err = claimAddress(); err != nil {
-		return nil, err
-	}
+func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
 	})
 	if err != nil {
 		return nil, err
 	}
+	g.cluster = cp
 	c := processCluster{cp}
 	return &Cluster{Servers: c, Authority: c, Storage: c}, nil
 }
 
 func (g *processes) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes}
+	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Manifest: g.manifest}
 	if g.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}
 	return t
 }
 
-func (g *processes) Kept() string {
-	switch {
-	case len(g.Programs.PluginArgs) > 0:
-		return "its plugins were started with arguments of their own"
-	case !g.Programs.Plugin.IsZero():
-		return "its plugins are not this project's, and no reset is known for them"
-	}
-	return ""
-}
-
-func (g *processes) Close(ctx context.Context) error {
-	err := g.Supervisor.Close(ctx)
-	if g.address != nil {
-		err = errors.Join(err, g.address.close())
-	}
-	return err
-}
+func (g *processes) Close(ctx context.Context) error { return g.Supervisor.Close(ctx) }
 
 // processCluster is the parts of a Cluster of processes.
 type processCluster struct{ *controlplane.ControlPlane }
@@ -172,65 +136,25 @@ var (
 	_ Servers      = processCluster{}
 	_ Authority    = processCluster{}
 	_ live.Storage = processCluster{}
-	_ NodeServer   = nodeProcess{}
-	_ Server       = aggregatedProcess{}
-	_ live.Unit    = etcd{}
+	_ NodeServer   = (*controlplane.APIServer)(nil)
+	_ Server       = (*controlplane.Aggregated)(nil)
+	_ live.Unit    = (*controlplane.Etcd)(nil)
 )
 
 func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
-	spec.Args = append(spec.Args, "--vmodule=envelope=6")
-	s, err := c.ControlPlane.Add(spec)
-	if err != nil {
-		return nil, err
-	}
-	return nodeProcess{s}, nil
+	return c.ControlPlane.Add(spec)
 }
 
 func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server, error) {
-	spec.Args = append(spec.Args, "--vmodule=envelope=6")
-	s, err := c.ControlPlane.AddAggregated(spec)
-	if err != nil {
-		return nil, err
-	}
-	return aggregatedProcess{s}, nil
+	return c.ControlPlane.AddAggregated(spec)
 }
 
 // Etcd implements live.Storage: there is one member, whatever the node.
 func (c processCluster) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: etcd{c.ControlPlane.Etcd()}, Identity: history.Process{Role: history.RoleEtcd}}}, nil
-}
-
-func (c processCluster) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	return live.ReadEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), key)
+	return []live.Target{{Unit: c.ControlPlane.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return live.RangeEtcdGateway(ctx, c.transport(), c.ControlPlane.Etcd().URL(), r)
+	e := c.ControlPlane.Etcd()
+	return live.RangeEtcdGateway(ctx, &http.Transport{TLSClientConfig: e.TLS(), DisableKeepAlives: true}, e.URL(), r)
 }
-
-func (c processCluster) transport() *http.Transport {
-	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
-}
-
-type nodeProcess struct{ *controlplane.APIServer }
-
-func (s nodeProcess) Status() live.Status { return live.StatusOf(s.Process()) }
-
-func (s nodeProcess) Info() ServerInfo {
-	return ServerInfo{live.ServerInfo{URL: s.URL(), AuditLog: s.AuditLog(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), s.APIServer.FrontAddr()}
-}
-
-func (s nodeProcess) SetEtcdLink(f netfault.Fault) error { return s.EtcdLink().Set(f) }
-
-type aggregatedProcess struct{ *controlplane.Aggregated }
-
-func (s aggregatedProcess) Status() live.Status { return live.StatusOf(s.Process()) }
-
-func (s aggregatedProcess) Info() ServerInfo {
-	return ServerInfo{live.ServerInfo{URL: s.URL(), LogFile: s.LogFile(), EncryptionFile: s.EncryptionFile()}, s.Name(), s.Addr(), ""}
-}
-
-// etcd is the one member that serves all nodes.
-type etcd struct{ *controlplane.Etcd }
-
-func (e etcd) Status() live.Status { return live.StatusOf(e.Process()) }

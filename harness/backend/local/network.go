@@ -10,62 +10,51 @@ import (
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
-// network is the links of a control plane and their faults.
-type network struct{ p *controlPlane }
+var _ live.StaleLister = (*controlPlane)(nil)
 
-var _ live.StaleLister = network{}
-
-func (n network) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
+// SetLink implements live.Network.
+func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself
-		return errors.Join(n.setReporterLinks(l.Node, f),
-			n.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
-			n.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
-	case l.From == history.RoleReporter && n.p.streams != nil:
-		return n.p.streams.set(l.Node, f)
+		return errors.Join(p.setReporterLinks(l.Node, f),
+			p.SetLink(ctx, history.Link{From: history.RoleLoadBalancer, To: history.RoleAPIServer, Node: l.Node}, f),
+			p.SetLink(ctx, history.Link{From: history.RoleAPIServer, To: history.RoleEtcd, Node: l.Node}, f))
+	case l.From == history.RoleReporter && p.shape.Streams():
+		return p.streams.set(l.Node, f)
 	case l.From == history.RoleReporter:
-		return n.link(l.Node).Set(f)
-	case l.To == history.RoleLoadBalancer && n.p.front[l.From] != nil:
-		return n.p.front[l.From].Set(f)
+		return p.links.set(l.Node, f)
+	case l.To == history.RoleLoadBalancer && p.front[l.From] != nil:
+		return p.front[l.From].Set(f)
 	case l.From == history.RoleAPIServer && l.To == history.RoleEtcd:
-		s, err := n.p.server(l.Node)
+		s, err := p.server(l.Node)
 		if err != nil {
 			return err
 		}
 		return s.SetEtcdLink(f)
 	case l.From == history.RoleLoadBalancer && l.To == history.RoleAPIServer:
-		return n.p.lb.Set(l.Node, f)
+		return p.lb.Set(l.Node, f)
 	}
 	return fmt.Errorf("there is no link from %q to %q here: reporters go to their own API server or to the load balancer, aggregators and clients to the load balancer", l.From, l.To)
 }
 
 // setReporterLinks sets what reporters on a node have to the load balancer or to the aggregator. A link to the node's own API server stays.
-func (n network) setReporterLinks(node string, f netfault.Fault) error {
-	var errs []error
-	if n.p.streams != nil {
-		errs = append(errs, n.p.streams.set(node, f))
+func (p *controlPlane) setReporterLinks(node string, f netfault.Fault) error {
+	errs := []error{p.streams.set(node, f)}
+	if history.ThroughLoadBalancer(p.shape.Connectivity) {
+		errs = append(errs, p.links.set(node, f))
 	}
-	if history.ThroughLoadBalancer(n.p.shape.connectivity) {
-		errs = append(errs, n.link(node).Set(f))
-	}
-	for _, s := range n.p.fleets {
-		errs = append(errs, s.link(node).Set(f))
+	for _, s := range p.fleets {
+		errs = append(errs, s.links.set(node, f))
 	}
 	return errors.Join(errs...)
 }
 
-func (n network) LoadBalancer() live.Unit { return n.p.frontUnit }
+func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
 
-func (n network) StaleList(stale bool) {
+func (p *controlPlane) StaleList(stale bool) {
 	if stale {
-		n.p.lb.Freeze()
+		p.lb.Freeze()
 	} else {
-		n.p.lb.Update()
+		p.lb.Update()
 	}
-}
-
-func (n network) link(node string) *netfault.Link {
-	n.p.mu.Lock()
-	defer n.p.mu.Unlock()
-	return n.p.links[node]
 }

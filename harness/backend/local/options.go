@@ -27,13 +27,6 @@ type Options struct {
 // DefaultIdle keeps the plane that was used last. One of three API servers that nobody uses still takes a tenth of two processors.
 const DefaultIdle = 1
 
-func (o Options) idle() int {
-	if o.Idle == 0 {
-		return DefaultIdle
-	}
-	return o.Idle
-}
-
 func (o Options) validate() error {
 	if err := o.Validate(); err != nil {
 		return err

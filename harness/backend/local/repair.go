@@ -1,36 +1,31 @@
 package local
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
-// repair prepares a control plane that was used for the next scenario. Where more than faults and data happened, another one boots.
-type repair struct{ p *controlPlane }
-
-// run ends the faults of the scenario before, and gives the nodes their plugins and API servers that were told to use them.
-func (r repair) run(ctx context.Context, keyIDs []string) error {
-	if err := errors.Join(r.clearLinks(ctx), r.p.kms.Clear(ctx)); err != nil {
+// repair prepares a control plane that was used for the next scenario. Where more than faults and data happened, another one boots. It ends faults, and gives the nodes their plugins and API servers that were told to use them.
+func (p *controlPlane) repair(ctx context.Context, keyIDs []string) error {
+	if err := errors.Join(p.clearLinks(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
-	r.p.states = live.NodeStates{}
-	all, restoring := errgroup.WithContext(ctx)
-	for _, n := range r.p.nodes.List() {
-		all.Go(func() error { return r.restore(restoring, n, keyIDs) })
-	}
-	if err := all.Wait(); err != nil {
+	p.states = live.NodeStates{}
+	restore := func(ctx context.Context, n *live.Node) error { return p.restore(ctx, n, keyIDs) }
+	if err := live.EachNode(ctx, p.nodes.List(), restore); err != nil {
 		return err
 	}
-	return r.forgetJournals()
+	living := []string{p.kms.Journal}
+	for _, n := range p.nodes.List() {
+		for _, g := range n.Plugins() {
+			living = append(living, g.Journal)
+		}
+	}
+	return live.ForgetJournals(live.JournalFile(p.logs, "*"), living)
 }
 
 // revive makes a unit run, whatever was done to it.
@@ -44,10 +39,10 @@ func revive(ctx context.Context, u live.Unit) error {
 }
 
 // restore gives a node that stays the plugins of a scenario, without faults, and an API server that uses them and is ready.
-func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
-	err := r.restorePlugins(ctx, n, keyIDs)
+func (p *controlPlane) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
+	err := p.restorePlugins(ctx, n, keyIDs)
 	if err == nil {
-		err = r.reconfigure(ctx, n, keyIDs)
+		err = p.reconfigure(ctx, n, keyIDs)
 	}
 	if err == nil {
 		err = n.DropPlugins(ctx, keyIDs)
@@ -55,28 +50,17 @@ func (r repair) restore(ctx context.Context, n *live.Node, keyIDs []string) erro
 	if err == nil {
 		err = restoreServer(ctx, n.Server)
 	}
-	if err != nil {
-		return fmt.Errorf("node %s: %w", n.Name, err)
-	}
-	return nil
+	return err
 }
 
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
-func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
-	before, err := os.ReadFile(n.EncryptionFile)
-	if err != nil {
+func (p *controlPlane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
+	hash, changed, err := n.Configure(live.Plugins(keyIDs...))
+	if err != nil || !changed {
 		return err
 	}
-	hash, err := n.Server.SetEncryption(live.Plugins(keyIDs...))
-	if err != nil {
-		return err
-	}
-	after, err := os.ReadFile(n.EncryptionFile)
-	if err != nil || bytes.Equal(before, after) {
-		return err
-	}
-	if r.p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
+	if p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
 		loading, cancel := context.WithTimeout(ctx, reloadGrace)
 		defer cancel()
 		if n.AwaitConfig(loading, hash) == nil {
@@ -86,14 +70,14 @@ func (r repair) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) 
 	return n.Server.Kill(ctx)
 }
 
-func (r repair) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *controlPlane) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {
 			if err := revive(ctx, g); err != nil { // it may have been started with faults of its own
 				return fmt.Errorf("plugin %s: %w", k, err)
 			}
 		}
-		g, err := r.p.plugins().AddPlugin(ctx, n, k)
+		g, err := p.AddPlugin(ctx, n, k)
 		if err == nil {
 			err = g.Clear(ctx)
 		}
@@ -118,27 +102,4 @@ func restoreServer(ctx context.Context, s live.Server) error {
 		return err
 	}
 	return s.(apiServer).Server.Start(ctx, controlplane.Ready)
-}
-
-// forgetJournals empties the journals of plugins that do not run: a scenario that starts one reads its journal from the beginning, and
-// what was called in the scenario before is no call of this one.
-func (r repair) forgetJournals() error {
-	all, err := filepath.Glob(live.JournalFile(r.p.logs, "*"))
-	if err != nil {
-		return err
-	}
-	living := map[string]bool{r.p.kms.Journal: true}
-	for _, n := range r.p.nodes.List() {
-		for _, g := range n.Plugins() {
-			living[g.Journal] = true
-		}
-	}
-	for _, file := range all {
-		if !living[file] {
-			if err := os.Truncate(file, 0); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -14,37 +13,27 @@ import (
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
 	defer cancel()
-	used, parts := p.used, p.Parts()
-	if used {
-		if err := p.repairs.run(ctx, live.KeyIDs(s)); err != nil {
-			return fmt.Errorf("repair: %w", err)
-		}
-	}
+	used := p.used
 	p.used = true
-	if err := p.profile.Become(ctx, s.Topology.Profile, &p.nodes); err != nil {
-		return err
-	}
-	if err := p.repairs.install(ctx, s.Operator); err != nil {
-		return err
-	}
-	if err := live.Reset(ctx, parts, s.Operator); err != nil {
-		return err
-	}
-	for i, f := range p.fleets {
-		if err := f.reset(ctx, s, used, parts, parts.APIServers[i+1]); err != nil {
-			return err
+	restore := []func(context.Context) error{func(ctx context.Context) error {
+		if !used {
+			return nil
 		}
+		return p.repair(ctx, live.KeyIDs(s))
+	}}
+	for _, f := range p.fleets {
+		restore = append(restore, func(ctx context.Context) error { return clearPlugins(ctx, &f.nodes) })
 	}
-	return nil
+	return live.Reset(ctx, p.Parts(), s, restore...)
 }
 
 // clearLinks ends every fault on the ways between programs.
-func (r repair) clearLinks(ctx context.Context) error {
-	r.p.lb.Update()
-	errs := []error{r.p.frontUnit.Start(ctx)}
-	for _, s := range r.p.servers() {
+func (p *controlPlane) clearLinks(ctx context.Context) error {
+	p.lb.Update()
+	errs := []error{p.frontUnit.Start(ctx)}
+	for _, s := range p.servers() {
 		name := s.Info().Name
-		errs = append(errs, r.p.link(name).Set(netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), r.p.lb.Set(name, netfault.Fault{}))
+		errs = append(errs, p.links.set(name, netfault.Fault{}), s.SetEtcdLink(netfault.Fault{}), p.lb.Set(name, netfault.Fault{}))
 	}
 	return errors.Join(errs...)
 }
@@ -62,22 +51,4 @@ func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// install installs what an operator needs, once.
-func (r repair) install(ctx context.Context, operator string) error {
-	objects, err := r.p.Traits().Missing(operator, r.p.shape.crds, r.p.installed)
-	if err != nil || len(objects) == 0 {
-		return err
-	}
-	if r.p.manifest != nil {
-		for _, o := range objects {
-			r.p.manifest(o)
-		}
-	}
-	if err := r.p.cp.Servers.Install(ctx, objects...); err != nil {
-		return err
-	}
-	r.p.installed[live.OperatorFlag(operator)] = true
-	return nil
 }

@@ -16,16 +16,10 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
-// sockets are the plugins of a group of API servers, one folder a node.
-type sockets interface {
-	nodeDir(name string) string
-	encryption(node string, told live.Encryption) controlplane.Encryption
-}
-
 // apiServer is a unit whose start waits for what can be had: /livez always comes, /readyz needs every plugin.
 type apiServer struct {
 	Server
-	sockets sockets
+	group *apiServers
 }
 
 var _ live.Server = apiServer{}
@@ -45,7 +39,7 @@ func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx,
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
 func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
-	text, err := s.sockets.encryption(s.Info().Name, told).YAML()
+	text, err := s.group.encryption(s.Info().Name, told).YAML()
 	if err != nil {
 		return "", err
 	}
@@ -54,17 +48,12 @@ func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) 
 
 // RollOut implements live.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
-	return s.write(inDir(file, s.sockets.nodeDir(s.Info().Name)))
+	return s.write(bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(s.group.nodeDir(s.Info().Name))))
 }
 
 // write gives the hash by which an API server names its encryption configuration.
 func (s apiServer) write(text []byte) (hash string, err error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(text)), s.SetEncryptionText(text)
-}
-
-// inDir is an encryption configuration whose sockets are in a folder of this machine.
-func inDir(file []byte, dir string) []byte {
-	return bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(dir))
 }
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
@@ -98,7 +87,7 @@ func (l *loadBalancer) leave(link *netfault.Link) {
 }
 
 // become does to the connections of clients what the end of a process, or a pause, would do.
-func (l *loadBalancer) become(phase live.Phase, state string) error {
+func (l *loadBalancer) become(_ context.Context, phase live.Phase, state string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	f := map[live.Phase]netfault.Fault{live.Ended: {Mode: netfault.Reset}, live.Paused: {Mode: netfault.Cut}}[phase]

@@ -65,17 +65,10 @@ func (i *Installer) Placed(node string, c operator.Configuration) {
 	i.installed[node], i.placed[node] = i.NumberOf(c), true
 }
 
-func (i *Installer) note(node string, revision int) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.installed[node] = revision
-}
-
 // Revisions are those that there are with an encryption configuration, by number.
 func (i *Installer) Revisions() (map[int]operator.Configuration, error) {
 	all := map[int]operator.Configuration{}
-	for _, one := range i.sources.revisions.List() {
-		s := one.(*corev1.Secret)
+	for _, s := range items[*corev1.Secret](i.sources.revisions) {
 		number, is := operator.RevisionNamed(s.Name)
 		if !is {
 			continue
@@ -173,7 +166,9 @@ func (i *Installer) roll(ctx context.Context, nodes map[string]Node) error {
 		}
 		err := i.install(ctx, name, nodes[name], rev)
 		if err == nil {
-			i.note(name, rev.Number)
+			i.mu.Lock()
+			i.installed[name] = rev.Number
+			i.mu.Unlock()
 		} else {
 			errs = append(errs, fmt.Errorf("install revision %d on %s: %w", rev.Number, name, err))
 		}
@@ -198,8 +193,7 @@ func (i *Installer) install(ctx context.Context, name string, n Node, rev Revisi
 // readKeys reads the operator's keys.
 func (i *Installer) readKeys() (all []Key, err error) {
 	prefix := revision.KeyPrefix(i.Component)
-	for _, one := range i.sources.secrets.List() {
-		s := one.(*corev1.Secret)
+	for _, s := range items[*corev1.Secret](i.sources.secrets) {
 		if !strings.HasPrefix(s.Name, prefix) || s.Labels[revision.ComponentLabel] != string(i.Component) {
 			continue // other Secrets may have the label
 		}
@@ -257,8 +251,8 @@ func (i *Installer) show(ctx context.Context) error {
 func (i *Installer) observe(nodes map[string]Node, desired *RollOut, keys []Key) {
 	newest := i.Current()
 	o := Observed{Keys: keys, Desired: desired, Revision: newest.Number, Converged: true}
-	for _, one := range i.sources.revisions.List() {
-		if number, is := operator.RevisionNamed(one.(*corev1.Secret).Name); is {
+	for _, s := range items[*corev1.Secret](i.sources.revisions) {
+		if number, is := operator.RevisionNamed(s.Name); is {
 			o.Revisions = append(o.Revisions, number)
 		}
 	}

@@ -117,11 +117,7 @@ func (k *kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	guard := pod.Labels["app"] == appGuard
 	switch {
 	case pod.DeletionTimestamp != nil:
-		now := int64(0)
-		if err := k.Client.CoreV1().Pods(k.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("end pod %s: %w", pod.Name, err)
-		}
-		return nil
+		return k.deletePod(ctx, pod.Name)
 	case guard && pod.Status.Phase != corev1.PodRunning:
 		return k.write(ctx, pod, corev1.PodRunning, corev1.ConditionTrue)
 	case !guard && !over(pod):

@@ -25,12 +25,9 @@ type migrator struct {
 
 // step carries out the first migration that has no result.
 func (m *migrator) step(ctx context.Context) error {
-	all := m.sources.migrations.List()
-	slices.SortFunc(all, func(a, b any) int {
-		return strings.Compare(a.(*unstructured.Unstructured).GetName(), b.(*unstructured.Unstructured).GetName())
-	})
-	for _, one := range all {
-		u := one.(*unstructured.Unstructured)
+	all := items[*unstructured.Unstructured](m.sources.migrations)
+	slices.SortFunc(all, func(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
+	for _, u := range all {
 		if ended(u) || !m.Pods.Migrates(resourceOf(u)) {
 			continue
 		}

@@ -97,12 +97,20 @@ func reasons(waiting map[uint64]string) string {
 }
 
 func (m *mirrors) remove(ctx context.Context, node string) error {
-	now := int64(0)
-	err := m.Client.CoreV1().Pods(m.Namespace).Delete(ctx, m.podName(node), metav1.DeleteOptions{GracePeriodSeconds: &now})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete pod %s/%s: %w", m.Namespace, m.podName(node), err)
+	err := m.deletePod(ctx, m.podName(node))
+	if err == nil {
+		delete(m.pods, node)
 	}
-	delete(m.pods, node)
+	return err
+}
+
+// deletePod deletes a pod at once, unless it is gone.
+func (o Options) deletePod(ctx context.Context, name string) error {
+	now := int64(0)
+	err := o.Client.CoreV1().Pods(o.Namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete pod %s/%s: %w", o.Namespace, name, err)
+	}
 	return nil
 }
 

@@ -25,8 +25,7 @@ type preflightPods struct {
 
 // step runs the check of the first pod that has no result.
 func (p *preflightPods) step(ctx context.Context) error {
-	for _, one := range p.sources.preflight.List() {
-		pod := one.(*corev1.Pod)
+	for _, pod := range items[*corev1.Pod](p.sources.preflight) {
 		if !p.owns(pod.Namespace) || over(pod) {
 			continue
 		}

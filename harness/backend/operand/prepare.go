@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/internal/poll"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -81,17 +82,13 @@ func (o Options) serveMigrations(ctx context.Context) error {
 
 // served waits until the API of a new CRD is served.
 func (o Options) served(ctx context.Context, r schema.GroupVersionResource) error {
-	ticker := o.Clock.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
-		_, err := o.Dynamic.Resource(r).List(ctx, metav1.ListOptions{})
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("the API of %s is not served: %w", r.GroupResource(), err)
-		case <-ticker.C():
-		}
+	var last error
+	err := poll.Until(ctx, pollEvery, func() (bool, error) {
+		_, last = o.Dynamic.Resource(r).List(ctx, metav1.ListOptions{})
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the API of %s is not served: %w", r.GroupResource(), last)
 	}
+	return nil
 }

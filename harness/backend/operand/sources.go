@@ -36,6 +36,14 @@ func (s *sources) all() []*informer.Cache {
 	return []*informer.Cache{s.secrets, s.maps, s.revisions, s.preflight, s.migrations}
 }
 
+// items are the objects of a cache.
+func items[T any](of *informer.Cache) (all []T) {
+	for _, one := range of.List() {
+		all = append(all, one.(T))
+	}
+	return all
+}
+
 // secret is one of the Secrets of a cache, or nil.
 func secret(of *informer.Cache, namespace, name string) *corev1.Secret {
 	item, there, err := of.GetByKey(namespace + "/" + name)

@@ -69,8 +69,7 @@ func (o Observed) Decision() *history.Decision {
 
 // OwnRevision is the newest revision of this project's operator with a file; 0: there is none.
 func (i *Installer) OwnRevision(file []byte) (newest int) {
-	for _, one := range i.sources.secrets.List() {
-		s := one.(*corev1.Secret)
+	for _, s := range items[*corev1.Secret](i.sources.secrets) {
 		if number, ok := i.own(s, revision.KindConfig); ok && bytes.Equal(s.Data[operator.ConfigKey], file) {
 			newest = max(newest, number)
 		}
@@ -88,13 +87,13 @@ func (i *Installer) own(m metav1.Object, kind string) (number int, ok bool) {
 // ownRevisions puts into a decision the revisions that this project's operator has made.
 func (i *Installer) ownRevisions(d *history.Decision) {
 	d.Revision, d.Revisions = 0, nil
-	for _, one := range i.sources.secrets.List() {
-		if number, ok := i.own(one.(metav1.Object), revision.KindConfig); ok {
+	for _, s := range items[metav1.Object](i.sources.secrets) {
+		if number, ok := i.own(s, revision.KindConfig); ok {
 			d.Revision, d.Revisions = max(d.Revision, number), append(d.Revisions, number)
 		}
 	}
-	for _, one := range i.sources.maps.List() {
-		if number, ok := i.own(one.(metav1.Object), revision.KindPluginConfig); ok {
+	for _, m := range items[metav1.Object](i.sources.maps) {
+		if number, ok := i.own(m, revision.KindPluginConfig); ok {
 			d.PluginRevision, d.PluginRevisions = max(d.PluginRevision, number), append(d.PluginRevisions, number)
 		}
 	}

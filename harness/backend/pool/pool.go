@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,15 +24,6 @@ type ControlPlane interface {
 	Vacate(ctx context.Context) string
 	// Close ends everything of it.
 	Close(ctx context.Context) error
-}
-
-// Describe names what planes that can stand for each other have in common.
-func Describe(nodes int, others ...string) string {
-	text := fmt.Sprintf("%d nodes", nodes)
-	if nodes == 1 {
-		text = "1 node"
-	}
-	return strings.Join(append([]string{text}, slices.DeleteFunc(others, func(o string) bool { return o == "" })...), ", ")
 }
 
 type Options[P ControlPlane] struct {
@@ -225,6 +217,17 @@ func (b *Pool[P]) Close(ctx context.Context) error {
 		errs = append(errs, p.Close(context.WithoutCancel(ctx)))
 	}
 	return errors.Join(errs...)
+}
+
+// Explain writes why a control plane did not come up into a folder, for people: the error, what was said besides, and what could not be kept of it. It
+// returns the first line of the error, which is what failed.
+func Explain(dir string, failed error, said string, missing error) (cause string) {
+	text := strings.TrimSpace(failed.Error() + "\n" + said)
+	if missing != nil {
+		text += fmt.Sprintf("\nnot to be had: %v", missing)
+	}
+	_ = os.WriteFile(filepath.Join(dir, "error"), []byte(text+"\n"), 0o644)
+	return firstLine(failed)
 }
 
 func firstLine(err error) string {

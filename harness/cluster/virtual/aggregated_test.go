@@ -97,9 +97,9 @@ func TestAggregatedAPIServer(t *testing.T) {
 		}
 		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
-		w.must(w.cluster.Install(ctx, objects...))
+		w.install(ctx, objects...)
 		w.until("a new APIService", 3*time.Second, write("a"), none)
-		if raw, err := w.cluster.ReadEtcd(ctx, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
+		if raw, err := live.ReadEtcd(ctx, w.cluster, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
 			w.Errorf("in etcd: %.20q, %v", raw, err)
 		}
 		if o, err := admin.Get(ctx, "a", metav1.GetOptions{}); err != nil || o.GetName() != "a" {
@@ -150,16 +150,16 @@ func TestAggregatedIdentity(t *testing.T) {
 			}
 		}
 		rule := map[string]any{"apiGroups": []any{live.Wardle}, "resources": []any{"flunders"}, "verbs": []any{"list"}}
-		w.must(w.cluster.Install(ctx,
+		w.install(ctx,
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "r"}, "rules": []any{rule}}},
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "r"},
 				"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "r"},
-				"subjects": []any{map[string]any{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}}}}))
+				"subjects": []any{map[string]any{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}}}})
 		w.until("nobody may now", time.Second, func() error { return list(w.flunders(stub, direct, "nobody", nil)) }, none)
 
 		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
-		w.must(w.cluster.Install(ctx, objects...))
+		w.install(ctx, objects...)
 		w.until("nobody may by way of kube-apiserver", 3*time.Second, func() error { return list(w.flunders(stub, kube, "nobody", nil)) }, none)
 		if err := list(w.flunders(stub, kube, "other", nil)); !apierrors.IsForbidden(err) {
 			w.Errorf("another: %v", err)

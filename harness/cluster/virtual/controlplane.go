@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/audit/policy"
@@ -45,10 +44,9 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
-	alternatives   *alternatives                    // nil: API servers do not tell of each other
-	altSvc         func(string) string              // Options.AltSvc
-	manifest       func(*unstructured.Unstructured) // Options.Manifest
-	encryption     encryption.Around                // Options.Encryption
+	alternatives   *alternatives       // nil: API servers do not tell of each other
+	altSvc         func(string) string // Options.AltSvc
+	encryption     encryption.Around   // Options.Encryption
 
 	mu         sync.Mutex
 	layer      *aggregation  // nil: there are no aggregated API servers
@@ -177,25 +175,6 @@ func (c *ControlPlane) aggregates() bool {
 	return c.layer != nil
 }
 
-func (c *ControlPlane) Install(ctx context.Context, objects ...*unstructured.Unstructured) error {
-	if c.manifest != nil {
-		for _, o := range objects {
-			c.manifest(o)
-		}
-	}
-	var configs []*rest.Config
-	for _, s := range c.all() {
-		if s.Status().Running() {
-			config, err := c.authority().RESTConfig("kmsharness-admin", []string{"system:masters"}, s.info.URL)
-			if err != nil {
-				return err
-			}
-			configs = append(configs, config)
-		}
-	}
-	return controlplane.Install(ctx, configs, objects...)
-}
-
 // authority implements local.Authority.
 type authority struct {
 	controlplane.Authority
@@ -228,17 +207,6 @@ func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
 // plainText begins what kube-apiserver stores of a built-in object that is not encrypted: the magic number of its
 // protobuf encoding. JSON follows it here, since only the prefix is looked at.
 var plainText = []byte("k8s\x00")
-
-func (c *ControlPlane) ReadEtcd(ctx context.Context, key string) ([]byte, error) {
-	found, _, err := c.RangeEtcd(ctx, live.Range{From: key})
-	if err == nil && len(found) != 1 {
-		err = errors.New("it is not there")
-	}
-	if err != nil {
-		return nil, err
-	}
-	return found[0].Value, nil
-}
 
 // RangeEtcd builds keys and values of the objects that may be encrypted. An object that is not encrypted has no stored
 // bytes (apiserver.Cluster).

@@ -31,7 +31,7 @@ func newEtcd(m *machine) *etcd {
 	return e
 }
 
-func (e *etcd) become(p live.Phase, state string) error {
+func (e *etcd) become(_ context.Context, p live.Phase, state string) error {
 	e.mu.Lock()
 	was := e.phase
 	e.phase = p

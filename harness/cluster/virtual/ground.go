@@ -2,7 +2,6 @@ package virtual
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -48,8 +48,6 @@ func (g *ground) encryptionPoll() time.Duration {
 
 func (g *ground) Machine() live.Machine { return g.machine }
 
-func (g *ground) Events() local.Events { return g }
-
 // Register implements local.Ground: whatever runs has its name already.
 func (g *ground) Register(history.Process, string) {}
 
@@ -61,12 +59,12 @@ func (g *ground) LinkHost(name string) host.Host {
 // Port implements local.Ground. A name is an address.
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
-func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, error) {
+func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, error) {
 	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
 	}
-	c.manifest, c.altSvc, c.encryption = g.manifest, g.altSvc, g.encryption
+	c.altSvc, c.encryption = g.altSvc, g.encryption
 	g.cluster = c
 	if shape.Advertises() {
 		c.alternatives = newAlternatives(c)
@@ -74,31 +72,12 @@ func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, e
 	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
 }
 
-func (g *ground) Running() []history.Process {
-	all := g.machine.Running()
-	if g.cluster == nil {
-		return all
-	}
-	if g.cluster.etcd.Status().Running() {
-		all = append(all, history.Process{Role: history.RoleEtcd})
-	}
-	for _, s := range slices.Concat(g.cluster.all(), g.cluster.allAggregated()) {
-		if s.Status().Running() {
-			all = append(all, s.identity())
-		}
-	}
-	return all
-}
-
 // tolerance is what the network and the work of servers add to a bound. Nothing else is late where time waits.
 const tolerance = 10 * time.Millisecond
 
 func (g *ground) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g}
+	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
 }
-
-// Kept implements local.Ground: a bubble has one scenario.
-func (g *ground) Kept() string { return "its time is over" }
 
 func (g *ground) Close(context.Context) error {
 	g.KillAll()

@@ -91,15 +91,6 @@ type life struct {
 	*run
 }
 
-func (m *machine) Running() (all []history.Process) {
-	for _, l := range m.alive() {
-		p := l.identity
-		p.PID = l.pid
-		all = append(all, p)
-	}
-	return all
-}
-
 func (m *machine) alive() []life {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -44,7 +44,7 @@ type server struct {
 	kube       authorizationclient.AuthorizationV1Interface // of an aggregated API server: a kube-apiserver
 	node       string
 	host       string // its machine
-	info       local.ServerInfo
+	info       live.ServerInfo
 	watches    *apiserver.Watches // of aggregators
 
 	turn turn.Turn // to start it, which takes time
@@ -100,7 +100,7 @@ func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
 	return s, nil
 }
 
-func (s *server) Info() local.ServerInfo { return s.info }
+func (s *server) Info() live.ServerInfo { return s.info }
 
 // setEncryption writes the configuration with which it starts.
 func (s *server) setEncryption(e controlplane.Encryption) error {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
@@ -130,7 +131,7 @@ func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 	for _, node := range nodes() {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": node, "labels": map[string]any{"node-role.kubernetes.io/control-plane": ""}}}})
 	}
-	w.must(w.cluster.Install(ctx, objects...))
+	w.install(ctx, objects...)
 	for _, node := range nodes() {
 		kubeconfig := w.kubeconfig("reporter-"+node, contract.ReporterIdentity(node), []string{contract.ReporterGroup}, "https://"+node+securePort)
 		w.start(ctx, history.Process{Role: history.RoleReporter, Node: node}, "kms-health-reporter", "--kms-sockets="+contract.SocketPath(filepath.Join(w.dir, node), "1"), "--node-name="+node,
@@ -262,4 +263,17 @@ func difference(a, b string) string {
 		}
 	}
 	return "one is longer"
+}
+
+// install installs objects through the API servers that run.
+func (w *world) install(ctx context.Context, objects ...*unstructured.Unstructured) {
+	var servers []*rest.Config
+	for _, s := range w.cluster.all() {
+		if s.Status().Running() {
+			config, err := w.cluster.authority().RESTConfig("kmsharness-admin", []string{"system:masters"}, s.info.URL)
+			w.must(err)
+			servers = append(servers, config)
+		}
+	}
+	w.must(controlplane.Install(ctx, servers, objects...))
 }

@@ -85,7 +85,7 @@ func (c *cluster) add(name string) error {
 	if err != nil {
 		return err
 	}
-	return c.balancer.Add(name, s.Addr())
+	return c.balancer.Add(name, s.Addr)
 }
 
 func (c *cluster) logs() string   { return filepath.Join(c.dir.Path, "logs") }
@@ -102,7 +102,7 @@ func (c *cluster) RESTConfig() (*rest.Config, error) { return c.AdminConfig(c.se
 // Ready returns when every running API server is ready.
 func (c *cluster) Ready(ctx context.Context) error {
 	for _, s := range c.Servers() {
-		if !s.Running() {
+		if !s.Status().Running() {
 			continue
 		}
 		if err := s.WaitReady(ctx, controlplane.Ready); err != nil {

@@ -88,10 +88,10 @@ func (p *Provider) ListNode(context.Context, ...string) (nodes []support.Node, e
 	err = p.Do("list nodes", func(c *cluster) error {
 		for _, s := range c.Servers() {
 			state := StateStopped
-			if s.Running() {
+			if s.Status().Running() {
 				state = StateRunning
 			}
-			nodes = append(nodes, support.Node{Name: s.Name(), Role: "control-plane", Cluster: p.Name(), State: state, IP: net.IPv4(127, 0, 0, 1)})
+			nodes = append(nodes, support.Node{Name: s.Name, Role: "control-plane", Cluster: p.Name(), State: state, IP: net.IPv4(127, 0, 0, 1)})
 		}
 		return nil
 	})

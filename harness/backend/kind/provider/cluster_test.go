@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/provider"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/matchers"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -77,7 +78,7 @@ func TestHealth(t *testing.T) {
 			if err := c.Client().Resources().Create(ctx, secret); err != nil {
 				t.Fatal(err)
 			}
-			text, err := cluster.Environment().ControlPlane().Storage.ReadEtcd(ctx, "/registry/secrets/mine/mine")
+			text, err := live.ReadEtcd(ctx, cluster.Environment().ControlPlane().Storage, "/registry/secrets/mine/mine")
 			if err != nil || !bytes.HasPrefix(text, []byte("k8s:enc:kms:v2:kms-2:")) {
 				t.Errorf("in etcd: %.40q, %v", text, err)
 			}

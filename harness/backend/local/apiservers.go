@@ -1,0 +1,135 @@
+package local
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/process"
+)
+
+// apiServers are those of kube-apiserver or of an aggregated API server, one on each node, each with plugins and a reporter of its own.
+type apiServers struct {
+	of        *controlPlane
+	name      string   // of the aggregated API server; empty: kube-apiserver
+	dir       string   // short: sockets are below it
+	resources []string // that they encrypt, as encryption configurations name them; none: secrets
+	nodes     live.Nodes
+	profile   live.Profile // of the plugins
+	states    live.NodeStates
+	streams   streams
+	links     links // from each node's reporter to its API server, or to the load balancer
+}
+
+// nodeDir is where the node's sockets are; its path is short, because socket paths must be.
+func (a *apiServers) nodeDir(name string) string { return filepath.Join(a.dir, name) }
+
+func (a *apiServers) encryption(node string, told live.Encryption) controlplane.Encryption {
+	c := told.Config(func(keyID string) string { return live.HostSocket(a.nodeDir(node), keyID) })
+	c.Resources = a.resources
+	return c
+}
+
+// addNode makes the API server, which is not started, the link of its reporter, and its plugins, which are started. The Admin client of an
+// aggregated API server's node is there.
+func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryption, add func(controlplane.Encryption) (Server, error), join func(Server) (*netfault.Link, error)) error {
+	if err := os.MkdirAll(a.nodeDir(n.Name), 0o700); err != nil {
+		return err
+	}
+	server, err := add(a.encryption(n.Name, told))
+	if err != nil {
+		return err
+	}
+	n.APIServer, n.Server, n.ServerInfo = a.name, apiServer{server, a}, server.Info()
+	own, err := live.NewAdmin(a.of.cp.Authority, n.URL)
+	if err != nil {
+		return err
+	}
+	if n.Admin == nil {
+		n.Admin = own
+	} else {
+		n.Direct = own
+	}
+	link, err := join(server)
+	if err != nil {
+		return err
+	}
+	a.links.add(n.Name, link)
+	if n.ReporterPlace, err = a.reporterPlace(n.Name, link); err != nil {
+		return err
+	}
+	a.of.Register(history.Process{Role: history.RoleAPIServer, APIServer: a.name, Node: n.Name}, cmp.Or(a.name, "apiserver")+"-"+n.Name)
+	for _, k := range told.PluginIDs() {
+		if _, err := a.AddPlugin(ctx, n, k); err != nil {
+			return err
+		}
+	}
+	a.nodes.Add(n)
+	return nil
+}
+
+// reporterPlace is behind a link. The reporter of an aggregated API server is as a Deployment's sidecar: it has no API server of its own node.
+func (a *apiServers) reporterPlace(node string, link *netfault.Link) (live.Place, error) {
+	metrics, err := a.of.Port(live.NameOf(history.Process{Role: history.RoleReporter, APIServer: a.name, Node: node}))
+	if err != nil {
+		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
+	}
+	sockets, mounts := a.nodeDir(node), []process.Mount(nil)
+	if a.of.mountSockets {
+		sockets, mounts = contract.SocketDir, []process.Mount{{From: a.nodeDir(node), At: contract.SocketDir}}
+	}
+	var env []string
+	var inCluster *live.InCluster
+	if a.name == "" && a.of.shape.Connectivity == history.ConnectService {
+		inCluster = &live.InCluster{Dir: filepath.Join(a.dir, "account-"+node), Reissue: a.of.cp.Authority.Reissue}
+		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
+		if env, err = inClusterEnv(link.Addr()); err != nil {
+			return live.Place{}, err
+		}
+	}
+	at := live.PlaceOn(a.of.Machine(), "https://"+link.Addr(), a.dir, env, mounts)
+	at.MetricsAddress, at.SocketDir, at.MetricsURL, at.InCluster = metrics, sockets, "http://"+metrics+"/metrics", inCluster
+	at.Aggregators = a.streams.addresses
+	if a.name == "" {
+		at.Aggregators, err = a.streams.join(node)
+	}
+	return at, err
+}
+
+// AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
+func (a *apiServers) AggregatorPlace(i int) live.Place {
+	at := live.PlaceOn(a.of.Machine(), "https://"+a.of.front[live.FromAggregator].Addr(), a.dir, nil, nil)
+	at.StreamAddress = a.streams.address(i)
+	return at
+}
+
+// OperatorPlace is beside the aggregator.
+func (a *apiServers) OperatorPlace() live.Place { return a.AggregatorPlace(1) }
+
+// AddPlugin implements live.PluginStarter: plugins are processes of this machine.
+func (a *apiServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+	return n.StartPlugin(ctx, a.plugin(n.Name, keyID), a.of.Machine())
+}
+
+func (a *apiServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
+	return a.plugin(live.Preflight, keyID).Try(ctx, a.of.Machine())
+}
+
+func (a *apiServers) plugin(node, keyID string) live.HostPlugin {
+	return live.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: a.of.logs, Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
+}
+
+// close is for one that was not started to its end as well. The processes are gone.
+func (a *apiServers) close() []error {
+	for _, n := range a.nodes.List() {
+		n.Close()
+	}
+	return []error{a.links.close(), a.streams.close()}
+}

@@ -1,0 +1,49 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// Shape is what control planes that can stand for each other have in common.
+type Shape struct {
+	Nodes int // that a scenario begins with
+	// CRDs is the variant of the operators' CRDs; empty: the usual one. Connectivity is how reporters reach the API.
+	CRDs, Connectivity string
+	// Aggregated are the aggregated API servers, and KeyIDs the plugins where there are such, joined.
+	Aggregated, KeyIDs string
+}
+
+func ShapeOf(s *scenario.Scenario) Shape {
+	is := Shape{Nodes: s.Topology.ControlPlanes, CRDs: s.Topology.CRDs, Connectivity: s.Topology.Connectivity, Aggregated: strings.Join(s.Topology.Aggregated(), ",")}
+	if is.Nodes == 0 {
+		is.Nodes = 3
+	}
+	if is.Aggregated != "" {
+		is.KeyIDs = strings.Join(live.KeyIDs(s), ",")
+	}
+	return is
+}
+
+func (s Shape) APIServers() []string {
+	return strings.FieldsFunc(s.Aggregated, func(r rune) bool { return r == ',' })
+}
+
+// Advertises reports whether API servers tell clients of each other.
+func (s Shape) Advertises() bool { return s.Connectivity == history.ConnectAltSvc }
+
+// Streams reports whether reporters stream to the aggregator: then they have no rights, which the cluster's roles decide.
+func (s Shape) Streams() bool { return s.Connectivity == history.ConnectStream }
+
+func (s Shape) String() string {
+	text := fmt.Sprintf("%d nodes", s.Nodes)
+	if s.Nodes == 1 {
+		text = "1 node"
+	}
+	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, s.Connectivity, s.Aggregated, s.KeyIDs}, func(o string) bool { return o == "" })...), ", ")
+}
