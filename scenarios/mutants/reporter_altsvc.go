@@ -97,7 +97,7 @@ func onlyTheFirst() func(string) string {
 // failingOverBy is a reporter that fails over in another way.
 func failingOverBy(change func(*altsvc.Options)) func() virtual.Options {
 	return reporting(func(r *startingReporter) error {
-		o := publish.Alternatives(r.Host, r.Timing)
+		o := publish.Alternatives(r.Host, r.Timing, r.Options.Alternatives)
 		change(&o)
 		p, err := r.publisher(&o)
 		if err != nil {
