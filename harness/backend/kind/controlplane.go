@@ -35,16 +35,19 @@ type shape struct {
 
 // Plane names the control plane that a scenario needs.
 func Plane(s *scenario.Scenario) string {
-	is, connectivity := shapeOf(s), ""
-	if is.advertises || is.streams {
-		connectivity = s.Topology.Connectivity
+	is, advertises, streams := shapeOf(s), "", ""
+	if is.advertises {
+		advertises = history.ConnectAltSvc
 	}
-	return pool.Describe(is.nodes, is.crds, connectivity, is.further)
+	if is.streams {
+		streams = history.ConnectStream
+	}
+	return pool.Describe(is.nodes, is.crds, advertises, streams, is.further)
 }
 
 func shapeOf(s *scenario.Scenario) shape {
 	is := shape{nodes: s.Topology.ControlPlanes, further: strings.Join(s.Topology.Aggregated(), ","), crds: s.Topology.CRDs,
-		advertises: s.Topology.Connectivity == history.ConnectAltSvc, streams: s.Topology.Connectivity == history.ConnectStream}
+		advertises: s.Topology.Advertises(), streams: s.Topology.Connectivity == history.ConnectStream}
 	if is.nodes == 0 {
 		is.nodes = 3
 	}

@@ -120,7 +120,7 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	n := &live.Node{Name: name, Admin: admin, Server: s, ServerInfo: s.info()}
+	n := &live.Node{Name: name, Admin: admin, Server: s, ServerInfo: s.info(), Address: ip + ":" + portAPIServer}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
@@ -144,7 +144,7 @@ func (p *controlPlane) connect(n *live.Node) {
 		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, Reissue: func(token string, earlier time.Duration) (string, error) {
 			return controlplane.Reissue(p.accountKey, token, earlier)
 		}}
-	case history.ConnectAltSvc:
+	case history.ConnectStatic, history.ConnectAltSvc:
 		at.Server = p.serverFor(n.Name)
 	default:
 		at.Server = "https://" + ownAPIServer

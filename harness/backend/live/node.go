@@ -38,7 +38,8 @@ type Node struct {
 	Name   string
 	Server Server
 	ServerInfo
-	Admin *Client // straight to its kube-apiserver
+	Address string  // host:port of its kube-apiserver for other programs of the system under test
+	Admin   *Client // straight to its kube-apiserver
 	// APIServer is the further one that Server is; empty: kube-apiserver.
 	APIServer string
 	// Direct is a client straight to a further API server; nil: Admin is.

@@ -99,10 +99,11 @@ func shapeOf(s *scenario.Scenario) Shape {
 	if n == 0 {
 		n = 3
 	}
+	is := Shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity, Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
 	if aggregated := s.Topology.Aggregated(); len(aggregated) > 0 { // their plugins are not repaired
-		return Shape{nodes: n, aggregated: strings.Join(aggregated, ","), keyIDs: strings.Join(live.KeyIDs(s), ","), crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
+		is.aggregated, is.keyIDs = strings.Join(aggregated, ","), strings.Join(live.KeyIDs(s), ",")
 	}
-	return Shape{nodes: n, crds: s.Topology.CRDs, connectivity: s.Topology.Connectivity}
+	return is
 }
 
 // sampleFor is the program of the further API servers of a scenario; empty if it has none.

@@ -25,6 +25,10 @@ type Shape struct {
 	crds       string // variant of the operators' CRDs; empty: the usual one
 	// connectivity is how reporters reach the API.
 	connectivity string
+	// Advertises: API servers tell clients of each other.
+	Advertises bool
+	// FailsOver: programs know API servers by address.
+	FailsOver bool
 }
 
 // aggregatedNames are those of shape.further.
@@ -34,9 +38,6 @@ func (s Shape) aggregatedNames() []string {
 
 // Aggregates reports whether there are API servers beside kube-apiserver.
 func (s Shape) Aggregates() bool { return s.aggregated != "" }
-
-// Advertises: API servers tell clients of each other.
-func (s Shape) Advertises() bool { return s.connectivity == history.ConnectAltSvc }
 
 func (s Shape) streams() bool { return s.connectivity == history.ConnectStream }
 

@@ -130,7 +130,7 @@ func (g *processes) Cluster(s Shape, dir, logs string) (*Cluster, error) {
 	}
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, Aggregation: s.Aggregates() || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, Aggregation: s.Aggregates() || s.Advertises, Alternatives: s.Advertises,
 	})
 	if err != nil {
 		return nil, err

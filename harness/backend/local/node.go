@@ -34,7 +34,7 @@ func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encr
 	if err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}
-	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info().ServerInfo}
+	n := &live.Node{Name: name, Server: apiServer{server, p}, ServerInfo: server.Info().ServerInfo, Address: server.Info().Addr}
 	if n.ReporterPlace, err = p.reporterPlace(name, server); err != nil {
 		return nil, fmt.Errorf("add node %s: %w", name, err)
 	}

@@ -48,10 +48,13 @@ func (s *APIServers) anyFine() span.Set {
 	}))
 }
 
+// someFine is when at least one API server could serve a write.
+func (s *APIServers) someFine() span.Set { return s.processes.some(history.RoleAPIServer, s.fine) }
+
 // failedOver is when a client that knows the API servers reached one of them. Each that is gone or stands still costs it a write, and the
 // next one goes to another. One that runs and cannot serve it does not: why an answer is none, or an error, a client cannot know.
 func (s *APIServers) failedOver() span.Set {
-	return s.processes.some(history.RoleAPIServer, s.fine).Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
+	return s.someFine().Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
 		return s.fine(p).Union(s.processes.While(p, Down, Starting, Paused).Settled(s.bounds.attempt()))
 	}))
 }

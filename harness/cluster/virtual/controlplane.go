@@ -43,6 +43,7 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
+	addressed      bool                             // API servers have IP addresses, by which clients tell which is theirs
 	alternatives   *alternatives                    // nil: API servers do not tell of each other
 	altSvc         func(string) string              // Options.AltSvc
 	manifest       func(*unstructured.Unstructured) // Options.Manifest
@@ -109,7 +110,7 @@ func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, erro
 
 // address is where the API server of a node is, without port.
 func (c *ControlPlane) address(node string) string {
-	if c.alternatives == nil {
+	if !c.addressed {
 		return node
 	}
 	c.mu.Lock()

@@ -68,7 +68,8 @@ func (g *ground) Cluster(shape local.Shape, dir, logs string) (*local.Cluster, e
 	}
 	c.manifest, c.altSvc, c.encryption = g.manifest, g.altSvc, g.encryption
 	g.cluster = c
-	if shape.Advertises() {
+	c.addressed = shape.FailsOver
+	if shape.Advertises {
 		c.alternatives = newAlternatives(c)
 	}
 	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
