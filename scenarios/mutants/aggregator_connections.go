@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -33,6 +34,13 @@ func connectingAggregators() []Mutant {
 						inEmergencies(&a.Host, strings.Split(list, ","), 2*time.Minute)
 					}
 				}
+			}),
+		},
+		{
+			Name: "unblocked-at-once", Scenario: "static-apiservers-half-dead", Caught: []string{"ROLLUP-TRUTH", "steps[3].expect"},
+			Mistake: "no memory of what has failed: after a liveness probe without an answer the first API server of the list is dialled again, which is the one that lost etcd",
+			Virtual: aggregatesBy(func(a *startingAggregator) {
+				a.configure = append(a.configure, func(c *controller.Config) { c.Failover.Block = time.Millisecond })
 			}),
 		},
 	}

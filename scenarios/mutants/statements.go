@@ -61,6 +61,7 @@ func StepsAbout() map[string][]string {
 		"lease-never-renewed":                    {"S3-11"},
 		"aggregator-by-load-balancer-alone":      {"S4-05", "S4-07", "S4-11"},
 		"alternatives-after-minutes":             {"S4-07", "S4-09", "S4-11"},
+		"unblocked-at-once":                      {"S4-02", "S4-03", "S4-09"},
 		"log-in-tried-once":                      {"S3-11"},
 		"new-key-while-a-plugin-fails-simulated": {"S3-17"},
 		"no-preflight-simulated":                 {"S3-17"},

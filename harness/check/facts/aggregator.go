@@ -53,11 +53,20 @@ func (s *APIServers) reachedBy(connectivity string) span.Set {
 	case history.ConnectLoopback:
 		return direct.Intersect(s.processes.every(history.RoleAPIServer, s.fine))
 	case history.ConnectStatic:
-		return direct.Intersect(s.someFine())
+		return direct.Intersect(s.aggregatorFailedOver())
 	case history.ConnectAltSvc:
-		return balanced.Union(direct.Intersect(s.someFine()).Intersect(s.advertisedTo(balanced)))
+		return balanced.Union(direct.Intersect(s.aggregatorFailedOver()).Intersect(s.advertisedTo(balanced)))
 	}
 	return balanced
+}
+
+// aggregatorFailedOver is when an aggregator that knows the API servers used one that could serve it. One that runs and cannot serve costs a liveness
+// probe before the next one is tried: two that fail together cost more than one takeover.
+func (s *APIServers) aggregatorFailedOver() span.Set {
+	return s.someFine().Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
+		quick := s.fine(p).Union(s.processes.While(p, Down, Starting))
+		return quick.Union(quick.Complement(s.processes.period).Settled(2 * s.bounds.Takeover))
+	}))
 }
 
 // advertisedTo returns the spans in which an aggregator knew the alternative API servers: in each run, from the first time at which it had reached one
