@@ -109,6 +109,7 @@ func TestNothingAfterExpiry(t *testing.T) {
 		client.get("lb")
 		client.get("a")
 		gone := c.servers["a"]
+		client.CloseIdleConnections() // before it finds out by an error, which would block the address
 		gone.stop()
 		c.advertise()
 		client.pass(DefaultMaxAge)
@@ -124,6 +125,23 @@ func TestNothingAfterExpiry(t *testing.T) {
 	if strayed(Options{MaxAge: 1000 * time.Hour}) == 0 {
 		t.Error("a client whose entries never expire was not noticed")
 	}
+}
+
+// S4-07: a client that finds a server of no use goes on to the next one, although the connection is good. Without an alternative in use nothing
+// happens.
+func TestLeave(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	client := c.client(Options{Block: time.Minute})
+	useless := errors.New("etcd does not answer")
+	client.services.Leave(t.Context(), useless)
+	client.get("lb")
+	client.get("a")
+	client.services.Leave(t.Context(), useless)
+	client.get("b")
+	client.pass(time.Minute)
+	client.get("b")
+	client.services.Leave(t.Context(), useless)
+	client.get("a")
 }
 
 // S4-03: a network error blocks an alternative for the time of the option.

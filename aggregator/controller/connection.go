@@ -35,8 +35,7 @@ func tune(config *rest.Config) *rest.Config {
 }
 
 // Failover is the options of an aggregator that uses several API servers. It is connected to one all the time, so that a dead
-// connection is found as one to the load balancer is. When a liveness probe closes the connections, an alternative that was in
-// use is blocked, as after any error, and the probe goes to the next one.
+// connection is found as one to the load balancer is.
 func Failover(h host.Host, static []string) altsvc.Options {
 	return altsvc.Options{
 		Static: static, LocalAddresses: h.AddressesFunc, DialTimeout: reconcile.AlternativeTimeout, Block: reconcile.AlternativeBlock,
