@@ -100,6 +100,50 @@ func TestLoadBalancerBlackHole(t *testing.T) {
 	client.get("b")
 }
 
+// S4-06: whatever has the address of an API server 70 s after it was last advertised gets nothing. A client whose entries never expire is caught
+// by that.
+func TestNothingAfterExpiry(t *testing.T) {
+	strayed := func(o Options) int {
+		c := newCluster(t, "a")
+		client := c.client(o)
+		client.get("lb")
+		client.get("a")
+		gone := c.servers["a"]
+		client.CloseIdleConnections() // before it finds out by an error, which would block the address
+		gone.stop()
+		c.advertise()
+		client.pass(DefaultMaxAge)
+		heir := c.start("heir", gone.address, clusterCA().issue(t, DefaultAuthority), "h2")
+		if _, err := client.do(http.MethodGet, nil); err != nil {
+			t.Error(err)
+		}
+		return len(heir.requests())
+	}
+	if n := strayed(Options{}); n != 0 {
+		t.Errorf("%d requests went to an API server of more than %v ago", n, DefaultMaxAge)
+	}
+	if strayed(Options{MaxAge: 1000 * time.Hour}) == 0 {
+		t.Error("a client whose entries never expire was not noticed")
+	}
+}
+
+// S4-07: a client that finds a server of no use goes on to the next one, although the connection is good. Without an alternative in use nothing
+// happens.
+func TestLeave(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	client := c.client(Options{Block: time.Minute})
+	useless := errors.New("etcd does not answer")
+	client.services.Leave(t.Context(), useless)
+	client.get("lb")
+	client.get("a")
+	client.services.Leave(t.Context(), useless)
+	client.get("b")
+	client.pass(time.Minute)
+	client.get("b")
+	client.services.Leave(t.Context(), useless)
+	client.get("a")
+}
+
 // S4-03: a network error blocks an alternative for the time of the option.
 func TestNetworkErrorBlocksForTime(t *testing.T) {
 	c := newCluster(t, "a", "b")

@@ -95,9 +95,20 @@ func (s *Services) used(address string) {
 	s.table.Used(address, s.conns.connected)
 }
 
+// Leave blocks the alternative in use for a time, if there is one. A client calls it that knows better than the connection whether a
+// server serves it: one that lost etcd keeps its connections, and answers with errors of its own or not at all.
+func (s *Services) Leave(ctx context.Context, reason error) {
+	if current := s.Current(); current != "" {
+		s.block(ctx, current, false, reason)
+	}
+}
+
 // failed blocks an alternative after an error.
 func (s *Services) failed(ctx context.Context, address string, err error) {
-	forever := isCertificateError(err)
+	s.block(ctx, address, isCertificateError(err), err)
+}
+
+func (s *Services) block(ctx context.Context, address string, forever bool, err error) {
 	s.mu.Lock()
 	news := !s.closed && s.table.Failed(address, forever)
 	s.mu.Unlock()

@@ -39,7 +39,7 @@ func Run(ctx context.Context, h host.Host, o options.Options, log *slog.Logger, 
 		streaming = stream.New(stream.Options{Host: h, Aggregators: o.Aggregators, TLS: clientTLS(config), KeyIDs: keyIDs(o.Plugins), Timing: o.Timing, Log: log, Now: now})
 		publisher = streaming
 	} else {
-		applying, err := publish.New(config, alternatives(h, o), o.Operator, o.Form, o.Node, now)
+		applying, err := publish.New(config, failover(h, o), o.Operator, o.Form, o.Node, now)
 		if err != nil {
 			return err
 		}
@@ -139,12 +139,12 @@ func clientTLS(config *rest.Config) func() (*tls.Config, error) {
 	}
 }
 
-// alternatives are those of a reporter that fails over, or nil.
-func alternatives(h host.Host, o options.Options) *altsvc.Options {
+// failover is the options of a reporter that fails over, or nil.
+func failover(h host.Host, o options.Options) *altsvc.Options {
 	if o.Connectivity != options.AltSvc {
 		return nil
 	}
-	a := publish.Alternatives(h, o.Timing)
+	a := publish.Alternatives(h, o.Timing, o.Alternatives)
 	return &a
 }
 

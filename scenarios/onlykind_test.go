@@ -18,15 +18,17 @@ const onlyKind = "only-kind"
 
 // nightly are the mechanisms of a real cluster that the gate leaves to LABELS=all, and why.
 var nightly = map[string]string{
-	"aggregated API servers":   "their Deployments need a cluster of another shape, which takes two minutes to boot",
-	"link mode throttled":      "another fault of the proxy that link mode slow needs",
-	"link mode lossy":          "another fault of the proxy that link mode slow needs",
-	"link mode slow-handshake": "another fault of the proxy that link mode slow needs, without the rule for existing connections",
-	"node outlived":            "the node is removed as any other, only later",
-	"streams":                  "reporters without rights need a cluster of another shape, which takes two minutes to boot: the stage kind-stream",
-	"pods that are made anew":  "the API server's pod in four revisions takes three and a half minutes; restarts of static pods and containers are judged by others",
-	"power loss of all nodes":  "of three nodes; a single node loses its power in the gate",
-	"Alt-Svc":                  "the proxies in front of the API servers need a cluster of another shape, which takes two minutes to boot",
+	"aggregators past the load balancer": "their pods reach API servers at the addresses of nodes, as on a single node in the gate",
+	"link from apiserver to etcd":        "rules of the packet filter like those of other links of a node",
+	"aggregated API servers":             "their Deployments need a cluster of another shape, which takes two minutes to boot",
+	"link mode throttled":                "another fault of the proxy that link mode slow needs",
+	"link mode lossy":                    "another fault of the proxy that link mode slow needs",
+	"link mode slow-handshake":           "another fault of the proxy that link mode slow needs, without the rule for existing connections",
+	"node outlived":                      "the node is removed as any other, only later",
+	"streams":                            "reporters without rights need a cluster of another shape, which takes two minutes to boot: the stage kind-stream",
+	"pods that are made anew":            "the API server's pod in four revisions takes three and a half minutes; restarts of static pods and containers are judged by others",
+	"power loss of all nodes":            "of three nodes; a single node loses its power in the gate",
+	"Alt-Svc":                            "the proxies in front of the API servers need a cluster of another shape, which takes two minutes to boot",
 }
 
 // mechanisms are what a scenario needs of a real cluster that no other backend has: its actions say so.
@@ -35,8 +37,11 @@ func mechanisms(s *scenario.Scenario) []string {
 	if s.Topology.Connectivity == history.ConnectStream {
 		return []string{"streams"} // the other mechanisms are judged with them in the night
 	}
-	if s.Topology.Connectivity == history.ConnectAltSvc {
+	if s.Topology.Advertises() {
 		found["Alt-Svc"] = true
+	}
+	if s.Topology.AggregatorConnectivity != "" {
+		found["aggregators past the load balancer"] = true
 	}
 	if len(s.Topology.Aggregated()) > 0 {
 		found["aggregated API servers"] = true

@@ -21,6 +21,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/controller"
 	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/internal/election"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -100,11 +101,10 @@ func (o Options) run(ctx context.Context, h host.Host, stderr io.Writer, configu
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	config, err := o.config(log, registry)
+	config, err := o.config(h, log, registry)
 	if err != nil {
 		return err
 	}
-	config.Host = h
 	for _, f := range configure {
 		f(&config)
 	}
@@ -129,7 +129,7 @@ func (o Options) logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(w, nil))
 }
 
-func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (controller.Config, error) {
+func (o Options) config(h host.Host, log *slog.Logger, registry prometheus.Registerer) (controller.Config, error) {
 	if err := controller.DetectDeadConnections(); err != nil {
 		return controller.Config{}, err
 	}
@@ -150,13 +150,22 @@ func (o Options) config(log *slog.Logger, registry prometheus.Registerer) (contr
 		return controller.Config{}, err
 	}
 	return controller.Config{
-		REST: rest, Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
+		Host: h, REST: rest, Failover: o.failover(h), Operator: operator, Interval: o.Interval, Log: log, Registry: registry,
 		Expected:     controller.Expected{NodeSelector: o.NodeSelector, PodSelector: o.PodSelector, PodNamespace: o.PodNamespace, PodNodeLabel: o.PodNodeLabel},
 		AlwaysActive: o.KMSActive == kmsAlways,
 		Union:        contract.Union{Inertia: inertia, Leave: o.ClusterOperator == operatorLeave},
 		Election:     o.election(),
 		Streaming:    streaming,
 	}, nil
+}
+
+// failover is the options of an aggregator that fails over, or nil.
+func (o Options) failover(h host.Host) *altsvc.Options {
+	if o.Connectivity != connectAltSvc {
+		return nil
+	}
+	a := controller.Failover(h, o.Alternatives)
+	return &a
 }
 
 func (o Options) election() *election.Options {

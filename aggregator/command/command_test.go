@@ -44,6 +44,9 @@ func TestMistakes(t *testing.T) {
 		"not a duration":     {[]string{"--interval=soon"}, []string{"--interval"}},
 		"interval":           {[]string{"--interval=0s"}, []string{"--interval 0s: must be positive"}},
 		"operator":           {[]string{"--operator=etcd"}, []string{`--operator: operator "etcd"`}},
+		"connectivity":       {[]string{"--connectivity=loopback"}, []string{`--connectivity "loopback": expected service or altsvc`}},
+		"alternatives alone": {[]string{"--alternatives=10.0.0.1:6443"}, []string{"--alternatives is for --connectivity altsvc"}},
+		"alternative":        {[]string{"--connectivity=altsvc", "--alternatives=10.0.0.1:a"}, []string{`--alternatives: parse static alternative "10.0.0.1:a"`}},
 		"selector":           {[]string{"--node-selector=a in"}, []string{"--node-selector:"}},
 		"pods, no namespace": {[]string{"--pod-selector=a=b"}, []string{"needs --pod-namespace"}},
 		"namespace, no pods": {[]string{"--pod-namespace=a"}, []string{"needs --pod-selector"}},
@@ -93,7 +96,7 @@ func TestUnionFlags(t *testing.T) {
 		if err := f.Parse(c.args); err != nil || len(o.Validate()) > 0 {
 			t.Fatal(err, o.Validate())
 		}
-		config, err := o.config(slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		config, err := o.config(host.Host{}, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 		if err != nil || !config.Union.Equal(c.want) {
 			t.Errorf("%q: unites with %+v, %v, want %+v", c.args, config.Union, err, c.want)
 		}

@@ -6,12 +6,16 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/alternatives"
 	"github.com/kmsharness/kmsharness/internal/election"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 type Options struct {
-	Kubeconfig   string
+	Kubeconfig string
+	// Connectivity is service or altsvc.
+	Connectivity string
+	Alternatives []string // host:port of API servers, with altsvc
 	Operator     string
 	Interval     time.Duration
 	NodeSelector string
@@ -38,8 +42,11 @@ type StreamOptions struct {
 	Contract    string
 }
 
-// The values of --kms-active, --cluster-operator and --log-format.
+// The values of --connectivity, --kms-active, --cluster-operator and --log-format.
 const (
+	connectService = "service"
+	connectAltSvc  = alternatives.AltSvc
+
 	kmsAuto   = "auto"
 	kmsAlways = "always"
 
@@ -53,6 +60,7 @@ const (
 // Defaults are what production needs; the lease times are those of kube-controller-manager.
 func Defaults() Options {
 	return Options{
+		Connectivity:    connectService,
 		Operator:        "kubeapiserver",
 		Interval:        contract.DefaultTiming().Interval,
 		NodeSelector:    "node-role.kubernetes.io/control-plane",
@@ -68,6 +76,8 @@ func Defaults() Options {
 // AddFlags registers the flags with o's values as defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file; empty for the in-cluster configuration")
+	f.StringVar(&o.Connectivity, "connectivity", o.Connectivity, "way to the API server: service (that of the configuration, such as a load balancer or the API server of the node, alone) or altsvc (that, then any API server of --alternatives or that is advertised by Alt-Svc)")
+	alternatives.AddFlag(f, &o.Alternatives)
 	f.StringVar(&o.Operator, "operator", o.Operator, "whose reports to roll up: kubeapiserver, openshiftapiserver or authentication")
 	f.DurationVar(&o.Interval, "interval", o.Interval, "the reporters' interval; a report is stale after 4 of them")
 	f.StringVar(&o.NodeSelector, "node-selector", o.NodeSelector, "label selector of the nodes that should report")

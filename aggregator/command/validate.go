@@ -10,12 +10,17 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/alternatives"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
 // Validate says what is wrong with the flags: one line per mistake, all of them at once.
 func (o Options) Validate() []error {
 	var c checks
+	c.that(o.Connectivity == connectService || o.Connectivity == connectAltSvc, "--connectivity %q: expected service or altsvc", o.Connectivity)
+	if err := alternatives.Validate(o.Alternatives, o.Connectivity); err != nil {
+		c.errs = append(c.errs, err)
+	}
 	_, err := core.OperatorByName(o.Operator)
 	c.noError("--operator", err)
 	c.positive("--interval", o.Interval)

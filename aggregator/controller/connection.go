@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -31,6 +32,15 @@ func tune(config *rest.Config) *rest.Config {
 	config.QPS = -1
 	config.UserAgent = "kms-health-aggregator"
 	return config
+}
+
+// Failover is the options of an aggregator that uses several API servers. It is connected to one all the time, so that a dead
+// connection is found as one to the load balancer is.
+func Failover(h host.Host, static []string) altsvc.Options {
+	return altsvc.Options{
+		Static: static, LocalAddresses: h.AddressesFunc, DialTimeout: reconcile.AlternativeTimeout, Block: reconcile.AlternativeBlock,
+		PingAfter: pingAfter, PingTimeout: pingTimeout,
+	}
 }
 
 // dial connects from a host in little time.

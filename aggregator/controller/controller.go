@@ -19,6 +19,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/aggregator/reconcile"
+	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/internal/election"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -32,6 +33,7 @@ type Controller struct {
 	client     dynamic.Interface
 	connection *http.Client         // of all clients
 	dialer     *connrotation.Dialer // of all connections
+	failover   *altsvc.Services     // nil: that of the configuration alone is used
 	liveness   *liveness
 	trigger    *trigger
 	cr         *object
@@ -59,6 +61,13 @@ func New(c Config) (*Controller, error) {
 	}
 	live := &liveness{clock: c.Clock, state: reconcile.Liveness{Interval: c.Interval}}
 	c.REST.Wrap(live.wrap)
+	var failover *altsvc.Services
+	if c.Failover != nil {
+		var err error
+		if failover, err = altsvc.Wrap(c.REST, *c.Failover); err != nil {
+			return nil, fmt.Errorf("client: %w", err)
+		}
+	}
 	// One connection for all clients: what the liveness probe finds out of it holds for each of them.
 	connection, err := rest.HTTPClientFor(c.REST)
 	if err != nil {
@@ -68,7 +77,7 @@ func New(c Config) (*Controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
-	out := &Controller{Config: c, client: client, connection: connection, dialer: dialer, liveness: live, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
+	out := &Controller{Config: c, client: client, connection: connection, dialer: dialer, failover: failover, liveness: live, trigger: &trigger{clock: c.Clock}, absent: map[string]bool{}}
 	if out.metrics, err = newMetrics(c.Registry); err != nil {
 		return nil, err
 	}
@@ -107,6 +116,9 @@ func (c *Controller) Run(ctx context.Context) (err error) {
 	var wg sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if c.failover != nil {
+		defer c.failover.Close()
+	}
 	for _, m := range c.all() {
 		wg.Go(func() { m.Run(ctx) })
 	}
@@ -182,6 +194,8 @@ func (c *Controller) lead(ctx context.Context) error {
 type Config struct {
 	// REST is the connection to the API server; see Connection.
 	REST *rest.Config
+	// Failover is how other API servers are used (see the function Failover); nil: that of REST alone.
+	Failover *altsvc.Options
 	// Operator whose reports are rolled up.
 	Operator core.Operator
 	// Interval (I) of the reporters. Staleness is derived from it.

@@ -70,7 +70,7 @@ func (l *liveness) probed(alive bool) (wait time.Duration, redial bool) {
 }
 
 // checkLiveness probes the API server until ctx ends, and closes every connection when no answer comes: each client
-// dials anew, and the load balancer picks another API server.
+// dials anew, and the load balancer, or the choice among alternatives, picks another API server.
 func (c *Controller) checkLiveness(ctx context.Context) {
 	for ctx.Err() == nil {
 		wait := c.liveness.due()
@@ -83,6 +83,9 @@ func (c *Controller) checkLiveness(ctx context.Context) {
 			if wait, redial = c.liveness.probed(alive); redial {
 				c.Log.Warn("no answer: connections are closed and dialled anew", "object", "clusteroperators/"+c.Operator.ClusterOperator, "error", err)
 				c.metrics.redials.Inc()
+				if c.failover != nil {
+					c.failover.Leave(ctx, err)
+				}
 				c.dialer.CloseAll()
 			}
 		}

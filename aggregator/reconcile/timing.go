@@ -18,6 +18,14 @@ const (
 	// FirstByteTimeout bounds the wait for the first byte on a new connection, which is the server's part of the TLS
 	// handshake. Longer than DialTimeout, because the server has to compute for it, but not client-go's ten seconds.
 	FirstByteTimeout = 2 * time.Second
+	// AlternativeTimeout bounds connecting to an alternative API server, TLS included. It ends before a liveness probe does, which
+	// would be cancelled without blocking the alternative.
+	AlternativeTimeout = ProbeTimeout * 3 / 4
+	// AlternativeBlock is how long an alternative is not used after an error. API servers that accept connections and serve nothing are
+	// found by a probe each, one after another. Of seven API servers three may be so: the first must not be tried again before the
+	// fourth. Longer is of no use: an alternative that works is not left for one that is unblocked, and all may have failed at once, as
+	// without etcd.
+	AlternativeBlock = 5 * ProbeTimeout / 2
 	// GreetingTimeout is how long the EncryptionHealth may take to show a stream before it is refused: a read and a write, each within its time-out.
 	GreetingTimeout = 2 * RequestTimeout
 	// ownReadMemory is how long what the API server returned is preferred to an older cache. It only has to outlast the

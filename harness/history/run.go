@@ -26,8 +26,10 @@ type Run struct {
 	// TakeoverAllowance is how long an aggregator may take to be in charge after it started, lost its API server or
 	// lost its leader (its lease duration). The contract does not bound this; zero means four intervals.
 	TakeoverAllowance time.Duration `json:"takeoverAllowance,omitempty"`
-	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty), ConnectService, ConnectAltSvc or ConnectStream.
+	// Connectivity is how reporters reach the API: ConnectLoopback (also when empty), ConnectService, ConnectStatic, ConnectAltSvc or ConnectStream.
 	Connectivity string `json:"connectivity,omitempty"`
+	// AggregatorConnectivity is how aggregators reach it: ConnectService (also when empty), ConnectLoopback, ConnectStatic or ConnectAltSvc.
+	AggregatorConnectivity string `json:"aggregatorConnectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
 	// CRDs is the variant of the operators' CRDs: CRDsDefault, or CRDsTechPreview (also when empty).
@@ -69,10 +71,11 @@ func (i Implementation) String() string { return strings.TrimSpace(i.Name + " " 
 // LifecycleOperator is the Lifecycle of a run with an API server operator.
 const LifecycleOperator = "operator"
 
-// Ways of reporters to the API (docs/contract.md, "The reporter"): values of Run.Connectivity.
+// Ways of reporters and aggregators to the API (docs/contract.md, "The reporter"): values of Run.Connectivity and Run.AggregatorConnectivity.
 const (
 	ConnectLoopback = "loopback" // their own node's API server
 	ConnectService  = "service"  // any API server, through the load balancer
+	ConnectStatic   = "static"   // any API server of a list, and the load balancer as the last resort
 	ConnectAltSvc   = "altsvc"   // through the load balancer at first, then any API server that advertises itself by Alt-Svc
 	ConnectStream   = "stream"   // none: they stream to the aggregator, which writes what they report
 )
@@ -82,9 +85,14 @@ func AnyAPIServer(connectivity string) bool {
 	return connectivity != "" && connectivity != ConnectLoopback
 }
 
-// ThroughLoadBalancer reports whether, with a connectivity, reporters apply through the load balancer, always or at first.
+// ThroughLoadBalancer reports whether, with a connectivity, reporters apply through the load balancer, always, at first or as the last resort.
 func ThroughLoadBalancer(connectivity string) bool {
-	return connectivity == ConnectService || connectivity == ConnectAltSvc
+	return connectivity == ConnectService || FailsOver(connectivity)
+}
+
+// FailsOver reports whether, with a connectivity, a program uses alternative API servers (package altsvc).
+func FailsOver(connectivity string) bool {
+	return connectivity == ConnectStatic || connectivity == ConnectAltSvc
 }
 
 // Variants of the CRDs of the OpenShift API: values of Run.CRDs. The typed form has its field in CRDsTechPreview only.

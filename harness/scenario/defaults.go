@@ -40,6 +40,9 @@ func (s Scenario) WithDefaults() *Scenario {
 	if t.CRDs == history.CRDsTechPreview {
 		t.CRDs = ""
 	}
+	if t.AggregatorConnectivity == history.ConnectService {
+		t.AggregatorConnectivity = ""
+	}
 	if t.Connectivity == "" {
 		t.Connectivity, t.AnyConnectivity = history.ConnectLoopback, true
 	}

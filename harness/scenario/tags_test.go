@@ -58,7 +58,8 @@ func TestEnums(t *testing.T) {
 		{tagOf[Credential]("Mode", "enum"), append(reporterModes(), slices.DeleteFunc(providerModes(), func(m string) bool { return slices.Contains(reporterModes(), m) })...)},
 		{APIServers(), []string{history.KubeAPIServer, history.OpenShiftAPIServer, history.OAuthAPIServer}},
 		{Contracts(), []string{ContractConditions, ContractHealthReports}},
-		{tagOf[Topology]("Connectivity", "enum"), []string{history.ConnectLoopback, history.ConnectService, history.ConnectAltSvc, history.ConnectStream}},
+		{tagOf[Topology]("Connectivity", "enum"), []string{history.ConnectLoopback, history.ConnectService, history.ConnectStatic, history.ConnectAltSvc, history.ConnectStream}},
+		{tagOf[Topology]("AggregatorConnectivity", "enum"), []string{history.ConnectLoopback, history.ConnectService, history.ConnectStatic, history.ConnectAltSvc}},
 		{tagOf[file]("APIVersion", "enum"), []string{APIVersion}},
 		{tagOf[file]("Kind", "enum"), []string{KindName}},
 	} {

@@ -62,7 +62,9 @@ type Topology struct {
 	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview always: the other has no encryption type KMS.
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default" description:"variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
-	Connectivity string `yaml:"connectivity,omitempty" enum:"loopback,service,altsvc,stream" description:"how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"`
+	Connectivity string `yaml:"connectivity,omitempty" enum:"loopback,service,static,altsvc,stream" description:"how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; static, any of a list of those that are there when they start; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"`
+	// AggregatorConnectivity is empty for service.
+	AggregatorConnectivity string `yaml:"aggregatorConnectivity,omitempty" enum:"loopback,service,static,altsvc" description:"how aggregators reach the API: loopback, the API server of a node alone; service, static and altsvc as reporters do; default service"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool `yaml:"-"`
 }
@@ -81,6 +83,16 @@ func (c ClusterOperator) Union() contract.Union {
 		inertia = contract.Inertia{}
 	}
 	return contract.Union{Inertia: inertia, UnknownIsBad: c.Left, Leave: c.Left}
+}
+
+// Advertises reports whether API servers send Alt-Svc.
+func (t Topology) Advertises() bool {
+	return t.Connectivity == history.ConnectAltSvc || t.AggregatorConnectivity == history.ConnectAltSvc
+}
+
+// FailsOver reports whether programs use alternative API servers.
+func (t Topology) FailsOver() bool {
+	return history.FailsOver(t.Connectivity) || history.FailsOver(t.AggregatorConnectivity)
 }
 
 // Values of Topology.Start.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/alternatives"
 	"github.com/kmsharness/kmsharness/reporter/probe"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -22,9 +23,9 @@ type Connectivity string
 const (
 	Loopback Connectivity = "loopback" // the local kube-apiserver, by kubeconfig; for static pods
 	Service  Connectivity = "service"  // the in-cluster configuration; for Deployments
-	// AltSvc is the load balancer of a kubeconfig or of the in-cluster configuration at first, and then any API server that advertises
-	// itself by RFC 7838.
-	AltSvc Connectivity = "altsvc"
+	// AltSvc is any API server of Options.Alternatives or that advertises itself by RFC 7838. Without a list the load balancer of a kubeconfig or
+	// of the in-cluster configuration comes first.
+	AltSvc Connectivity = alternatives.AltSvc
 )
 
 // Publish is how reports get to the API server.
@@ -45,6 +46,7 @@ type Options struct {
 	Publish        Publish
 	Aggregators    []string // host:port of the aggregator's replicas, with Publish Stream
 	Connectivity   Connectivity
+	Alternatives   []string // host:port of API servers, with Connectivity AltSvc
 	Operator       publish.Operator
 	MetricsAddress string // empty: serve nothing
 	LogFormat      string // json or text
@@ -53,7 +55,7 @@ type Options struct {
 
 // raw is the command line as it was typed.
 type raw struct {
-	sockets, aggregators                                 []string
+	sockets, aggregators, alternatives                   []string
 	node, kubeconfig                                     string
 	interval, jitter, readTimeout, writeTimeout          time.Duration
 	form, connectivity, operator, metricsAddress, format string
@@ -94,6 +96,7 @@ func (r *raw) flags() *pflag.FlagSet {
 	fs.StringVar(&r.publish, "publish", string(Apply), "way of a report to the operator's CR: ssa (the reporter applies it) or stream (it sends it to the aggregator, with the certificate of its kubeconfig)")
 	fs.StringSliceVar(&r.aggregators, "aggregators", nil, "host:port of the aggregator's replicas, comma-separated, with --publish stream; a name stands for all its addresses")
 	fs.StringVar(&r.connectivity, "connectivity", string(Loopback), "way to the API server: loopback (kubeconfig), service (in-cluster) or altsvc (either, then any API server that is advertised by Alt-Svc)")
+	alternatives.AddFlag(fs, &r.alternatives)
 	fs.StringVar(&r.operator, "operator", string(publish.KubeAPIServer), "operator whose CR is written: kubeapiserver, openshiftapiserver or authentication")
 	fs.StringVar(&r.metricsAddress, "metrics-address", "", "serve /metrics and /healthz on this host:port; port 0 picks a free one (default: not served)")
 	fs.StringVar(&r.format, "log-format", "json", "json or text")

@@ -139,3 +139,19 @@ func TestHelpShowsExamplesAndEveryFlag(t *testing.T) {
 		}
 	}
 }
+
+// S4-05: a static list of API servers.
+func TestAlternatives(t *testing.T) {
+	list := "--alternatives=10.0.0.1:6443,10.0.0.2:6443"
+	if o, errs := Parse(valid("--connectivity=altsvc", list), nil); len(errs) > 0 || len(o.Alternatives) != 2 {
+		t.Errorf("%v, %v", o.Alternatives, errs)
+	}
+	for want, args := range map[string][]string{
+		"--alternatives is for --connectivity altsvc":                   {list},
+		`--alternatives: parse static alternative "https://10.0.0.1/x"`: {"--connectivity=altsvc", "--alternatives=https://10.0.0.1/x"},
+	} {
+		if _, errs := Parse(valid(args...), nil); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), want) {
+			t.Errorf("%v: %v, want %s", args, errs, want)
+		}
+	}
+}

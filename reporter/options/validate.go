@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/internal/alternatives"
 	"github.com/kmsharness/kmsharness/reporter/probe"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -25,6 +26,7 @@ func (r raw) validate() (Options, []error) {
 		Publish:        Publish(r.publish),
 		Aggregators:    r.aggregators,
 		Connectivity:   Connectivity(r.connectivity),
+		Alternatives:   r.alternatives,
 		Operator:       publish.Operator(r.operator),
 		MetricsAddress: r.metricsAddress, LogFormat: r.format, Verbosity: r.verbosity,
 	}
@@ -35,6 +37,7 @@ func (r raw) validate() (Options, []error) {
 		oneOf("publish", o.Publish, Apply, Stream),
 		oneOf("connectivity", o.Connectivity, Loopback, Service, AltSvc),
 		o.wayErrors(),
+		alternatives.Validate(r.alternatives, r.connectivity),
 		o.streamErrors(),
 		oneOf("operator", o.Operator, publish.Operators()...),
 		addressError(o.MetricsAddress),

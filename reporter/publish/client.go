@@ -99,8 +99,8 @@ func rereadToken(c *rest.Config) {
 // Alternatives are the options of a reporter that fails over (connectivity altsvc). A write leaves time to be refused a connection by three
 // API servers in turn. One that has gone silent is noticed before the next write, and one that was given up is tried again after an interval:
 // it may be the only one that is left.
-func Alternatives(h host.Host, t contract.Timing) altsvc.Options {
-	return altsvc.Options{LocalAddresses: h.AddressesFunc, DialTimeout: t.DialTimeout(), PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
+func Alternatives(h host.Host, t contract.Timing, static []string) altsvc.Options {
+	return altsvc.Options{Static: static, LocalAddresses: h.AddressesFunc, DialTimeout: t.DialTimeout(), PingAfter: t.WriteTimeout / 2, PingTimeout: t.WriteTimeout / 4, Block: t.Interval}
 }
 
 // get reads the CR.

@@ -25,6 +25,11 @@ func failingOver() []Mutant {
 			Mistake: "a client without a round tripper for Alt-Svc, or API servers without the feature gate: each write needs the load balancer",
 		},
 		{
+			Name: "list-ignored", Scenario: "static-load-balancer-away", Caught: []string{"CADENCE"},
+			Virtual: reporting(func(r *startingReporter) error { r.Options.Alternatives = nil; return nil }),
+			Mistake: "a static list of API servers that is not passed on to the client: each write needs the load balancer",
+		},
+		{
 			Name: "unready-are-advertised", Scenario: "altsvc-load-balancer-black-hole", Caught: []string{"CADENCE"},
 			Virtual: advertising(func() func(string) string {
 				return func(string) string {
@@ -97,7 +102,7 @@ func onlyTheFirst() func(string) string {
 // failingOverBy is a reporter that fails over in another way.
 func failingOverBy(change func(*altsvc.Options)) func() virtual.Options {
 	return reporting(func(r *startingReporter) error {
-		o := publish.Alternatives(r.Host, r.Timing)
+		o := publish.Alternatives(r.Host, r.Timing, r.Options.Alternatives)
 		change(&o)
 		p, err := r.publisher(&o)
 		if err != nil {

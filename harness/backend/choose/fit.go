@@ -37,6 +37,7 @@ const (
 	formPlaceholder    = "{contract}"
 	metricsPlaceholder = "{metricsAddress}"
 	wayPlaceholder     = "{connectivity}"
+	listPlaceholder    = "{alternatives}"
 	// Where the aggregator's replicas serve streams, and where one of them does.
 	aggregatorsPlaceholder = "{aggregators}"
 	streamPlaceholder      = "{streamAddress}"
@@ -52,9 +53,8 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
 	}
-	if template := o.reporterTemplate(); template != "" && s.Topology.Connectivity == history.ConnectAltSvc && !strings.Contains(template, wayPlaceholder) {
-		f.Unsupported = append(f.Unsupported, "connectivity altsvc: the reporter under test is given no "+wayPlaceholder)
-	}
+	f.unsupportedWay("connectivity", s.Topology.Connectivity, history.RoleReporter, o.reporterTemplate())
+	f.unsupportedWay("aggregatorConnectivity", s.Topology.AggregatorConnectivity, history.RoleAggregator, o.Aggregator.Command)
 	streams := s.Topology.Connectivity == history.ConnectStream
 	if o.Streaming && !streams {
 		f.Unsupported = append(f.Unsupported, "connectivity "+s.Topology.Connectivity+": reporters that stream do not use the API server, so that no way to it makes a difference to them")
@@ -90,6 +90,14 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
 	return f
+}
+
+// unsupportedWay names what a program under test is not given of a way to the API. An empty template is that of this project's program.
+func (f *Fit) unsupportedWay(field, way, role, template string) {
+	needed := map[string]string{history.ConnectStatic: listPlaceholder, history.ConnectAltSvc: wayPlaceholder}[way]
+	if template != "" && !strings.Contains(template, needed) {
+		f.Unsupported = append(f.Unsupported, fmt.Sprintf("%s %s: the %s under test is given no %s", field, way, role, needed))
+	}
 }
 
 // reporterTemplate is the command template of a reporter that is not this project's, or the arguments of its image; empty if they are those of this

@@ -92,6 +92,14 @@ func TestLacksConnectivity(t *testing.T) {
 			t.Errorf("%q with %s: %q, want %q", c.command, c.s.Topology.Connectivity, got, c.want)
 		}
 	}
+	listed := &scenario.Scenario{Topology: scenario.Topology{AggregatorConnectivity: history.ConnectStatic}}
+	for command, want := range map[string]string{
+		"": "", "mine --list {alternatives}": "", "mine {connectivity}": "aggregatorConnectivity static: the aggregator under test is given no {alternatives}",
+	} {
+		if got := strings.Join(under(undertest.System{Aggregator: undertest.Aggregator{Command: command}}).Fit(listed, "local").Unsupported, "; "); got != want {
+			t.Errorf("aggregator %q: %q, want %q", command, got, want)
+		}
+	}
 }
 
 // TestSourceOnly: house rules bind this project's programs, and those of others if somebody says so.

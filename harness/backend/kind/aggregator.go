@@ -259,7 +259,7 @@ func (l places) in(d *deployment, i int, apiServer string) live.Place {
 	_, node := r.where()
 	own := l.layout.deployedConfig(d.role).sub(apiServer)
 	at := live.Place{
-		Server: l.serverFor(node), Dir: own.dir, SeenDir: own.seen, Mode: credentials,
+		Server: l.serverFor(node), Node: node, Dir: own.dir, SeenDir: own.seen, Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: r.take,
 	}
 	if d.streams {

@@ -24,11 +24,12 @@ import (
 // Plane names the control plane that a scenario needs.
 func Plane(s *scenario.Scenario) string { return shapeOf(s).String() }
 
-// shapeOf leaves out what a reset changes: plugins, and how reporters reach the API, unless the cluster is made for it.
+// shapeOf leaves out what a reset changes: plugins, and how programs reach the API, unless the cluster is made for it.
 func shapeOf(s *scenario.Scenario) pool.Shape {
 	is := pool.ShapeOf(s)
 	is.KeyIDs = ""
-	if !is.Advertises() && !is.Streams() {
+	is.FailsOver = false
+	if !is.Streams() {
 		is.Connectivity = ""
 	}
 	return is
@@ -91,7 +92,7 @@ func newControlPlane(b bootSpec) *controlPlane {
 		p.operator = newDeployment(operatorUnderTest, history.RoleOperator, 1, p.layout.deployed(history.RoleOperator).dir, p.units)
 	}
 	p.etcdMembers = &etcdMembers{nodes: &p.nodes, machines: &p.machines, record: host.Record}
-	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, newLoadBalancer(b.shape.Advertises())
+	p.links.layout, p.links.nodes, p.links.machines, p.links.lb = p.layout, &p.nodes, &p.machines, newLoadBalancer(b.shape.Advertises)
 	p.links.deployment = p.aggregators
 	p.links.broken = map[history.Link][]*breakage{}
 	return p

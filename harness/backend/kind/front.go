@@ -21,7 +21,7 @@ const (
 // programsOf are those of this project that nodes run outside pods, or below which their pods run.
 func programsOf(s pool.Shape) []string {
 	all := []string{supervisorProgram, proxyProgram}
-	if s.Advertises() {
+	if s.Advertises {
 		all = append(all, frontProgram)
 	}
 	return all
@@ -43,7 +43,7 @@ WantedBy=multi-user.target
 
 // startFronts puts a front before the API server of every node, and makes the load balancer lead there, if the API servers are to send Alt-Svc.
 func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) error {
-	if !p.shape.Advertises() {
+	if !p.shape.Advertises {
 		return nil
 	}
 	start := func(ctx context.Context, n *live.Node) error { return startFront(ctx, p.container(n.Name)) }

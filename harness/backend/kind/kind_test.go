@@ -63,6 +63,8 @@ func TestLacks(t *testing.T) {
 		"etcd paused":     {with(&scenario.Process{Do: scenario.VerbPause, Target: scenario.Selector{Role: history.RoleEtcd}}), ""},
 		"service":         {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectService}}, ""},
 		"altsvc":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectAltSvc}}, ""},
+		"altsvc, alone":   {scenario.Scenario{Topology: scenario.Topology{AggregatorConnectivity: history.ConnectAltSvc, ControlPlanes: 1}}, "no load balancer"},
+		"static":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectStatic, AggregatorConnectivity: history.ConnectStatic}}, ""},
 		"stream":          {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectStream}}, ""},
 		"stream, alone":   {scenario.Scenario{Topology: scenario.Topology{Connectivity: history.ConnectStream, ControlPlanes: 1}}, ""},
 		"stolen stream":   {with(&scenario.Attempt{Method: scenario.AttemptStream}), "the harness is outside"},
@@ -221,7 +223,8 @@ func TestFront(t *testing.T) {
 		return shapeOf(&scenario.Scenario{Topology: scenario.Topology{Connectivity: connectivity}})
 	}
 	if altsvc, other := of(history.ConnectAltSvc), of(history.ConnectLoopback); !slices.Contains(programsOf(altsvc), frontProgram) || slices.Contains(programsOf(other), frontProgram) ||
-		altsvc == other || other != of(history.ConnectService) {
+		altsvc == other || other != of(history.ConnectService) ||
+		altsvc != shapeOf(&scenario.Scenario{Topology: scenario.Topology{AggregatorConnectivity: history.ConnectAltSvc}}) {
 		t.Errorf("%+v and %+v", altsvc, other)
 	}
 }

@@ -107,7 +107,7 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	s.info.AuditLog = l.file(auditLog)
+	s.info.AuditLog, s.info.Addr = l.file(auditLog), ip+":"+portAPIServer
 	s.plugins = p.pluginsOf("", name, &p.profile, p.containersFor(keyIDs), func(keyID string) string { return live.HostSocket(l.sockets(), keyID) })
 	n := &live.Node{Name: name, Admin: s.client, Server: s, ServerInfo: s.info}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
@@ -133,7 +133,7 @@ func (p *controlPlane) connect(n *live.Node) {
 		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, Reissue: func(token string, earlier time.Duration) (string, error) {
 			return controlplane.Reissue(p.accountKey, token, earlier)
 		}}
-	case history.ConnectAltSvc:
+	case history.ConnectStatic, history.ConnectAltSvc:
 		at.Server = p.serverFor(n.Name)
 	default:
 		at.Server = "https://" + ownAPIServer

@@ -56,7 +56,7 @@ func (p membership) AddNode(ctx context.Context, name string, told live.Encrypti
 	if err := joined(ctx); err != nil {
 		return nil, err
 	}
-	if p.shape.Advertises() {
+	if p.shape.Advertises {
 		if err := startFront(ctx, made); err != nil {
 			return nil, err
 		}

@@ -24,6 +24,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if c := s.Topology.Connectivity; history.AnyAPIServer(c) && c != history.ConnectStream && s.Topology.ControlPlanes == 1 {
 		add("connectivity %s: there is no load balancer before a single node", s.Topology.Connectivity)
 	}
+	if s.Topology.Advertises() && s.Topology.ControlPlanes == 1 {
+		add("API servers that send Alt-Svc: there is no load balancer before a single node, which leads to what sends it")
+	}
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}

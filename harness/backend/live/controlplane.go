@@ -177,6 +177,8 @@ func (t Traits) clockOfLogs() func() time.Time {
 type Place struct {
 	// Server is the URL of its API server, as the program sees it.
 	Server string
+	// Node is the node that an aggregator's pod is on; empty: none.
+	Node string
 	// Dir is a folder of this machine; the program sees it as SeenDir.
 	Dir, SeenDir string
 	// Mode of files with credentials in Dir; 0 is 0600.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,7 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 	values := sut.commonValues(n.ReporterPlace, kubeconfig)
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
-	values["connectivity"] = sut.connectivity(n)
+	values["connectivity"], values["alternatives"] = sut.connectivity(n), sut.alternatives(sut.e.scenario.Topology.Connectivity)
 	values["publish"], values["aggregators"] = sut.publish(), strings.Join(n.ReporterPlace.Aggregators, ",")
 	var sockets []string
 	for _, k := range sut.e.operated.reported(n.Name, sut.e.encrypting.currentKeyIDs()) {
@@ -90,7 +91,7 @@ func (sut *systemUnderTest) connectivity(n *Node) string {
 	switch {
 	case n.ReporterPlace.InCluster != nil:
 		return history.ConnectService
-	case sut.e.scenario.Topology.Connectivity == history.ConnectAltSvc:
+	case history.FailsOver(sut.e.scenario.Topology.Connectivity):
 		return history.ConnectAltSvc
 	}
 	return history.ConnectLoopback
@@ -101,12 +102,41 @@ func (sut *systemUnderTest) choosesConnectivity() bool {
 	return strings.Contains(orDefault(sut.e.opts.Reporter.Command, DefaultReporter), "{connectivity}")
 }
 
-// prepareAggregators makes a place for every replica. They go through the load balancer.
+// alternatives are the static list of a program with a connectivity: the API servers that there are when it starts.
+func (sut *systemUnderTest) alternatives(connectivity string) string {
+	if connectivity != history.ConnectStatic {
+		return ""
+	}
+	var all []string
+	for _, n := range sut.e.kube().nodes() {
+		all = append(all, n.Addr)
+	}
+	return strings.Join(all, ",")
+}
+
+// loopback is the API server of the node that an aggregator is on. Those that are on no node are spread over all of them.
+func (sut *systemUnderTest) loopback(at Place, instance int) string {
+	all := sut.e.kube().nodes()
+	i := max(slices.IndexFunc(all, func(n *Node) bool { return n.Name == at.Node }), 0)
+	if at.Node == "" {
+		i = (instance - 1) % len(all)
+	}
+	return "https://" + all[i].Addr
+}
+
+// prepareAggregators makes a place for every replica.
 func (sut *systemUnderTest) prepareAggregators() error {
 	count := max(sut.e.scenario.Topology.Aggregators, 1)
 	for i := range count {
 		instance := i + 1
-		at := sut.e.Places.AggregatorPlace(instance)
+		at, way := sut.e.Places.AggregatorPlace(instance), sut.e.scenario.Topology.AggregatorConnectivity
+		connectivity := history.ConnectService
+		if history.FailsOver(way) {
+			connectivity = history.ConnectAltSvc
+		}
+		if way == history.ConnectLoopback {
+			at.Server = sut.loopback(at, instance)
+		}
 		kubeconfig, err := sut.kubeconfig(at, "aggregator", contract.AggregatorIdentity, nil)
 		if err != nil {
 			return err
@@ -119,6 +149,7 @@ func (sut *systemUnderTest) prepareAggregators() error {
 		unit := at.Unit(identity, func(context.Context) (Command, error) {
 			values := sut.commonValues(at, kubeconfig)
 			values["instance"] = leaseIdentity(instance)
+			values["connectivity"], values["alternatives"] = connectivity, sut.alternatives(way)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
 			maps.Copy(values, serving)
 			return sut.command(orDefault(sut.e.opts.Aggregator.Command, sut.withStreams(DefaultAggregator, StreamingAggregator)), values, fmt.Sprintf("aggregator-%d", instance))

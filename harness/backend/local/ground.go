@@ -109,7 +109,7 @@ func (g *processes) Port(string) (string, error) { return g.cluster.Port() }
 func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	cp, err := controlplane.New(controlplane.Options{
 		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
-		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises(), Alternatives: s.Advertises(),
+		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises, Alternatives: s.Advertises,
 	})
 	if err != nil {
 		return nil, err

@@ -17,10 +17,13 @@ type Shape struct {
 	CRDs, Connectivity string
 	// Aggregated are the aggregated API servers, and KeyIDs the plugins where there are such, joined.
 	Aggregated, KeyIDs string
+	// Advertises: API servers tell clients of each other. FailsOver: programs know API servers by address.
+	Advertises, FailsOver bool
 }
 
 func ShapeOf(s *scenario.Scenario) Shape {
-	is := Shape{Nodes: s.Topology.ControlPlanes, CRDs: s.Topology.CRDs, Connectivity: s.Topology.Connectivity, Aggregated: strings.Join(s.Topology.Aggregated(), ",")}
+	is := Shape{Nodes: s.Topology.ControlPlanes, CRDs: s.Topology.CRDs, Connectivity: s.Topology.Connectivity, Aggregated: strings.Join(s.Topology.Aggregated(), ","),
+		Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
 	if is.Nodes == 0 {
 		is.Nodes = 3
 	}
@@ -34,9 +37,6 @@ func (s Shape) APIServers() []string {
 	return strings.FieldsFunc(s.Aggregated, func(r rune) bool { return r == ',' })
 }
 
-// Advertises reports whether API servers tell clients of each other.
-func (s Shape) Advertises() bool { return s.Connectivity == history.ConnectAltSvc }
-
 // Streams reports whether reporters stream to the aggregator: then they have no rights, which the cluster's roles decide.
 func (s Shape) Streams() bool { return s.Connectivity == history.ConnectStream }
 
@@ -45,5 +45,9 @@ func (s Shape) String() string {
 	if s.Nodes == 1 {
 		text = "1 node"
 	}
-	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, s.Connectivity, s.Aggregated, s.KeyIDs}, func(o string) bool { return o == "" })...), ", ")
+	reached := s.Connectivity
+	if s.Advertises && reached != history.ConnectAltSvc {
+		reached = strings.TrimPrefix(reached+" and "+history.ConnectAltSvc, " and ")
+	}
+	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, reached, s.Aggregated, s.KeyIDs}, func(o string) bool { return o == "" })...), ", ")
 }

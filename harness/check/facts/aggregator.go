@@ -33,20 +33,57 @@ func DisturbsAggregator(role string) bool {
 }
 
 // newAggregator reads when an aggregator ran, had a path to an API server, and had taken (back) its place after anything on that path changed.
-func newAggregator(servers *APIServers, refusals *Refusals, watches []LateWatches, requests *Requests, clocks *Clocks) *Aggregator {
+func newAggregator(run *history.Run, servers *APIServers, refusals *Refusals, watches []LateWatches, requests *Requests, clocks *Clocks) *Aggregator {
 	processes, network, bounds := servers.processes, servers.network, servers.bounds
 	period := processes.period
 	ran := span.Set{period}
 	if len(processes.OfRole(history.RoleAggregator)) > 0 {
 		ran = processes.some(history.RoleAggregator, func(p Process) span.Set { return processes.While(p, Up) })
 	}
-	path := servers.anyFine().Intersect(network.FineFrom(history.RoleAggregator)).Intersect(network.Prompt(history.RoleLoadBalancer, history.RoleAPIServer))
-	path = path.Intersect(refusals.of(history.RoleAggregator, "", "").Complement(period))
+	path := servers.reachedBy(run.AggregatorConnectivity).Intersect(refusals.of(history.RoleAggregator, "", "").Complement(period))
 	a := &Aggregator{Disturbances: disturbances(processes, network, refusals)}
 	a.Behind = ran.Intersect(path).Intersect(a.unsettled(requests, bounds.Takeover).Complement(period)).Intersect(clocks.Settled(""))
 	a.InCharge = a.Behind.Intersect(span.All(watches).Complement(period))
 	a.Able = a.InCharge.Settled(bounds.Latency())
 	return a
+}
+
+// reachedBy is when an aggregator with a connectivity reached an API server that could serve it. Which node it is on the history does not say.
+func (s *APIServers) reachedBy(connectivity string) span.Set {
+	direct := s.network.Prompt(history.RoleAPIServer)
+	balanced := direct.Intersect(s.anyFine()).Intersect(s.network.FineFrom(history.RoleAggregator)).Intersect(s.network.Prompt(history.RoleLoadBalancer))
+	switch connectivity {
+	case history.ConnectLoopback:
+		return direct.Intersect(s.processes.every(history.RoleAPIServer, s.fine))
+	case history.ConnectStatic:
+		return direct.Intersect(s.aggregatorFailedOver())
+	case history.ConnectAltSvc:
+		return balanced.Union(direct.Intersect(s.aggregatorFailedOver()).Intersect(s.advertisedTo(balanced)))
+	}
+	return balanced
+}
+
+// aggregatorFailedOver is when an aggregator that knows the API servers used one that could serve it. One that runs and cannot serve costs a liveness
+// probe before the next one is tried: two that fail together cost more than one takeover.
+func (s *APIServers) aggregatorFailedOver() span.Set {
+	return s.someFine().Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
+		quick := s.fine(p).Union(s.processes.While(p, Down, Starting))
+		return quick.Union(quick.Complement(s.processes.period).Settled(2 * s.bounds.Takeover))
+	}))
+}
+
+// advertisedTo returns the spans in which an aggregator knew the alternative API servers: in each run, from the first time at which it had reached one
+// through the load balancer for long enough. balanced has the spans in which it could.
+func (s *APIServers) advertisedTo(balanced span.Set) span.Set {
+	could := balanced.Settled(s.bounds.Takeover)
+	return s.processes.some(history.RoleAggregator, func(p Process) (known span.Set) {
+		for _, run := range s.processes.While(p, Up, Paused) {
+			if first := could.Clip(run); len(first) > 0 {
+				known = append(known, span.New(first.Begin(), run.To))
+			}
+		}
+		return known
+	})
 }
 
 // disturbances are changes of processes and links on the way to etcd, and the ends of refusals: after one the aggregator has to come back, as after a lost

@@ -53,12 +53,15 @@ func (s *APIServers) anyFine() span.Set {
 	}))
 }
 
+// someFine returns the spans in which at least one API server could serve a write.
+func (s *APIServers) someFine() span.Set { return s.processes.some(history.RoleAPIServer, s.fine) }
+
 // failedOver returns the spans in which a client that knows all API servers reached one of them. Each one that is gone
 // or paused costs the client one write, and the next write goes to another: so an API server counts again only after it
 // was away for one attempt. An API server that runs but cannot serve (its etcd is gone, for example) is excluded: a
 // client cannot tell why a request timed out or failed.
 func (s *APIServers) failedOver() span.Set {
-	return s.processes.some(history.RoleAPIServer, s.fine).Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
+	return s.someFine().Intersect(s.processes.every(history.RoleAPIServer, func(p Process) span.Set {
 		return s.fine(p).Union(s.processes.While(p, Down, Starting, Paused).Settled(s.bounds.attempt()))
 	}))
 }

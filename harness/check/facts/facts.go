@@ -85,7 +85,7 @@ func New(events []history.Event) *Facts {
 	v.CR, v.Reports = newCR(log, run, v.Requests)
 	v.ClusterOperator = newClusterOperator(log, run, v.Requests)
 	v.Unions = &Unions{v.CR, run.Union, v.Bounds, v.Period}
-	v.Aggregator = newAggregator(v.APIServers, v.Refusals, v.LateWatches, v.Requests, v.Clocks)
+	v.Aggregator = newAggregator(run, v.APIServers, v.Refusals, v.LateWatches, v.Requests, v.Clocks)
 	v.Reporters = &Reporters{servers: v.APIServers, run: run, period: v.Period, refusals: v.Refusals, clocks: v.Clocks, requests: v.Requests, cr: v.CR, reports: v.Reports,
 		expectations: v.Expectations, aggregator: v.Aggregator, writes: map[string][]Write{}, able: map[string]span.Set{}}
 	v.Plugins = pluginReader{log, v.Bounds, run.SourceOnly, v.Actions, v.Expectations, v.Processes, v.Reporters}.read()

@@ -100,6 +100,8 @@ func (rs *Reporters) Reaching(node string) span.Set {
 		return linked.Intersect(rs.servers.ServiceFine())
 	case history.ConnectStream:
 		return linked.Intersect(rs.streamFine(node))
+	case history.ConnectStatic:
+		return ran.Intersect(rs.servers.failedOver())
 	case history.ConnectAltSvc:
 		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.servers.failedOver())
 	default:

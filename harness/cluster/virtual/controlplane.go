@@ -44,6 +44,7 @@ type ControlPlane struct {
 	etcd           *etcd
 	envelopes      *encryption.Log
 	refused        refusals
+	addressed      bool                // API servers have IP addresses, by which clients tell which is theirs
 	alternatives   *alternatives       // nil: API servers do not tell of each other
 	altSvc         func(string) string // Options.AltSvc
 	encryption     encryption.Around   // Options.Encryption
@@ -111,7 +112,7 @@ func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, erro
 // address is where the API server of a node is found, without port. In scenarios with alternative services clients
 // compare the addresses of API servers with their own, so each server has an IP address; elsewhere the name is enough.
 func (c *ControlPlane) address(node string) string {
-	if c.alternatives == nil {
+	if !c.addressed {
 		return node
 	}
 	c.mu.Lock()

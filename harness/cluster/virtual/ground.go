@@ -66,7 +66,8 @@ func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, er
 	}
 	c.altSvc, c.encryption = g.altSvc, g.encryption
 	g.cluster = c
-	if shape.Advertises() {
+	c.addressed = shape.FailsOver
+	if shape.Advertises {
 		c.alternatives = newAlternatives(c)
 	}
 	return &local.Cluster{Servers: c, Authority: c.authority(), Storage: c}, nil
