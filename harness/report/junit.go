@@ -19,7 +19,7 @@ const maxJUnitText = 16 << 10
 // case, so that no consumer takes the empty file for a pass.
 func (s Summary) WriteJUnit(w io.Writer) error {
 	var doc junit.Suites
-	for _, r := range s.sorted() {
+	for _, r := range s.Sorted() {
 		c := caseOf(r)
 		doc.Add(c.Class, c)
 	}
