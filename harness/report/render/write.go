@@ -128,7 +128,7 @@ func machineRuns(out string, runs []page.Run) []report.MachineRun {
 	all := []report.MachineRun{}
 	for _, r := range runs {
 		m := report.MachineRun{Column: r.Column, Result: r.Result, Page: result.PageFile + "#" + r.ID()}
-		if r.HasTimeline() {
+		if r.Packed != "" {
 			m.History = link(out, filepath.Join(r.Result.Dir, result.HistoryFile))
 		}
 		if r.Verdict != nil {
