@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -198,4 +199,52 @@ func closeBackend(ctx context.Context, b backend.Backend) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return b.Close(ctx)
+}
+
+// toJudgeAgain are the scenarios that are inconclusive, by name. There are none where no scenario may be begun any more: after an interrupt, after
+// notAfter (zero: no limit), and after a failure with --fail-fast.
+func toJudgeAgain(ctx context.Context, w io.Writer, out string, failFast bool, notAfter time.Time) (names []string, err error) {
+	summary, err := report.Collect(out)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil || !notAfter.IsZero() && time.Now().After(notAfter) || failFast && summary.Count(result.Failed)+summary.Count(result.CouldNotRun) > 0 {
+		return nil, nil
+	}
+	for _, r := range summary.Results {
+		if r.Status == result.Inconclusive {
+			names = append(names, r.Scenario)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(w, "inconclusive, and judged once more, alone: %s\n", strings.Join(names, ", "))
+	}
+	return names, nil
+}
+
+// labelsOf is the label filter that picks scenarios by name.
+func labelsOf(names []string) string {
+	return "name:" + strings.Join(names, " || name:")
+}
+
+// inspect says how to look into the environments that --keep left running, and keeps them until Ctrl-C: they are
+// children of this process and end with it.
+func inspect(ctx context.Context, w io.Writer, b choose.Backend, out string) error {
+	kept := b.Kept()
+	if len(kept) == 0 {
+		return nil
+	}
+	for _, env := range kept {
+		d, err := env.Describe()
+		if err != nil {
+			return err
+		}
+		s := upState{Description: d, History: out + "/*/history.jsonl", End: "Ctrl-C"}
+		if err := s.print(w); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w, "\nkept running until Ctrl-C")
+	<-ctx.Done()
+	return nil
 }

@@ -1,11 +1,14 @@
 package coverage
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // Entry is a scenario as tables have it.
@@ -56,4 +59,65 @@ func faults(s *scenario.Scenario) (kinds []string) {
 type Statement struct {
 	ID   string `json:"id"`
 	Text string `json:"text"`
+}
+
+// Table has a row for each scenario.
+func Table(entries []Entry) printer.Table {
+	t := printer.Table{Columns: []string{"SCENARIO", "AREA", "BACKENDS", "FAULTS", "TOPOLOGY", "COVERS", "TITLE"}, Narrow: 4}
+	for _, e := range entries {
+		t.Rows = append(t.Rows, []string{e.Name, e.Area, orDash(e.Backends), orDash(e.Faults), e.Topology, orDash(e.Covers), e.Title})
+	}
+	return t
+}
+
+// Covered is a statement with the scenarios that cover it.
+type Covered struct {
+	Statement
+	Scenarios []string `json:"scenarios"`
+}
+
+// Statements are all statements with the scenarios that cover each.
+func Statements(statements []Statement, all []*scenario.Scenario) []Covered {
+	covered := make([]Covered, len(statements))
+	for i, s := range statements {
+		covered[i].Statement = s
+		for _, x := range all {
+			if slices.Contains(x.Covers, s.ID) {
+				covered[i].Scenarios = append(covered[i].Scenarios, x.Name)
+			}
+		}
+	}
+	return covered
+}
+
+// StatementTable has a row for each statement.
+func StatementTable(all []Covered) printer.Table {
+	t := printer.Table{Columns: []string{"ID", "STATEMENT", "SCENARIOS"}, Narrow: 2}
+	for _, s := range all {
+		t.Rows = append(t.Rows, []string{s.ID, s.Text, orDash(s.Scenarios)})
+	}
+	return t
+}
+
+func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }
+
+// topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
+func topology(t scenario.Topology) string {
+	out := fmt.Sprintf("%d nodes", t.ControlPlanes)
+	if t.ControlPlanes == 1 {
+		out = "1 node"
+	}
+	if n := len(t.KeyIDs); n > 1 {
+		out += fmt.Sprintf(", %d plugins", n)
+	}
+	if t.Profile != "" {
+		out += ", " + t.Profile
+	}
+	if t.Aggregators > 1 {
+		out += fmt.Sprintf(", %d aggregators", t.Aggregators)
+	}
+	if t.Start == "stopped" {
+		out += ", cold"
+	}
+	return out
 }
