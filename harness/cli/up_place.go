@@ -2,11 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,15 +13,13 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/process"
-	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // upPlace is the directory of this user's one environment. It has:
 //
-//	lock        held by the environment's process while it lives, with its process id
-//	state.json  written when the environment is ready
-//	log         what the process in the background printed
-//	run/        history and logs of the environment, until the next one
+//	lock  held by the environment's process while it lives, with its process id
+//	log   what the process in the background printed
+//	run/  history and logs of the environment, until the next one
 type upPlace string
 
 func upPlaceOfUser() (upPlace, error) {
@@ -83,7 +79,7 @@ func (p upPlace) take() (*os.File, error) {
 	if held == nil {
 		return nil, usage("an environment is up already (process %d): end it with kmsharness down", owner)
 	}
-	err = errors.Join(held.Truncate(0), p.forget(), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
+	err = errors.Join(held.Truncate(0), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
 	if err == nil {
 		_, err = fmt.Fprintln(held, os.Getpid())
 	}
@@ -92,31 +88,6 @@ func (p upPlace) take() (*os.File, error) {
 	}
 	return held, nil
 }
-
-// write says that the environment is ready. The file appears as a whole.
-func (p upPlace) write(s upState) error {
-	if err := atomicfile.WriteJSON(p.file("state.json"), s, 0o600); err != nil {
-		return fmt.Errorf("write the environment's state: %w", err)
-	}
-	return nil
-}
-
-// read returns false while there is no state.
-func (p upPlace) read() (s upState, ok bool, err error) {
-	data, err := os.ReadFile(p.file("state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err != nil {
-		return s, false, fmt.Errorf("read the environment's state: %w", err)
-	}
-	return s, true, nil
-}
-
-func (p upPlace) forget() error { return os.RemoveAll(p.file("state.json")) }
 
 // print is what a person needs to work with the environment; its first line can be pasted into a shell.
 func (s upState) print(w io.Writer) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func sweep(ctx context.Context) error {
 const (
 	// upTimeout bounds a boot. The first one may have to build or fetch the control plane's programs.
 	upTimeout = 20 * time.Minute
-	// upPoll is how often a process in the background is looked at.
+	// upPoll is how often a process that is to end is looked at.
 	upPoll = 50 * time.Millisecond
 )
 
@@ -124,8 +125,7 @@ func detach(ctx context.Context, w io.Writer, place upPlace, program string, arg
 	if held == nil {
 		return upState{}, usage("an environment is up already (process %d): end it with kmsharness down", owner)
 	}
-	// What an earlier environment left must not look like the new one's; the new one takes the lock itself.
-	if err := errors.Join(place.forget(), held.Close()); err != nil {
+	if err := held.Close(); err != nil { // the new one takes the lock itself
 		return upState{}, err
 	}
 	log, err := os.Create(place.file("log"))
@@ -133,48 +133,38 @@ func detach(ctx context.Context, w io.Writer, place upPlace, program string, arg
 		return upState{}, fmt.Errorf("log of the environment: %w", err)
 	}
 	defer log.Close()
+	ready, told, err := os.Pipe()
+	if err != nil {
+		return upState{}, fmt.Errorf("start the environment in the background: %w", err)
+	}
+	defer ready.Close()
 	cmd := exec.Command(program, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{told}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
+	err = cmd.Start()
+	if err := errors.Join(err, told.Close()); err != nil {
 		return upState{}, fmt.Errorf("start the environment in the background: %w", err)
 	}
 	fmt.Fprintf(w, "booting, log: %s\n", log.Name())
-	return awaitUp(ctx, place, cmd.Process.Pid)
+	return awaitUp(ctx, place, cmd, ready)
 }
 
-func awaitUp(ctx context.Context, place upPlace, pid int) (upState, error) {
+// awaitUp reads the state that the environment's process sends when it is ready. Without one it has ended.
+func awaitUp(ctx context.Context, place upPlace, cmd *exec.Cmd, ready *os.File) (state upState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
-	var state upState
-	err := poll.Until(ctx, upPoll, func() (ready bool, err error) {
-		if state, ready, err = place.read(); err != nil || ready && state.PID == pid {
-			return true, err
-		}
-		gone, err := reaped(pid)
-		if gone {
-			err = usage("the environment could not be booted: %s", place.lastLine())
-		}
-		return false, err
-	})
+	defer context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Unix(1, 0)) })()
+	if err = json.NewDecoder(ready).Decode(&state); err == nil {
+		return state, nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	if ctx.Err() != nil {
-		return upState{}, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, pid, func() (bool, error) { return reaped(pid) }))
+		gone := func() (bool, error) { return len(ended) > 0, nil }
+		return state, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, cmd.Process.Pid, gone))
 	}
-	return state, err
-}
-
-// reaped says whether this process's child is gone, without waiting for it.
-func reaped(pid int) (bool, error) {
-	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-	switch {
-	case errors.Is(err, unix.EINTR):
-		return false, nil
-	case errors.Is(err, unix.ECHILD):
-		return true, nil
-	case err != nil:
-		return false, fmt.Errorf("look after process %d: %w", pid, err)
-	}
-	return got == pid, nil
+	<-ended
+	return state, usage("the environment could not be booted: %s", place.lastLine())
 }
 
 // lastLine is the first line of the error that the process ended with.

@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -25,11 +28,14 @@ const upSource = "up"
 
 // serve is an environment from its boot until ctx ends.
 func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err error) {
+	if f.stateFD != 0 { // programs of the environment must not keep it open
+		unix.CloseOnExec(f.stateFD)
+	}
 	held, err := place.take()
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, place.forget(), held.Close()) }()
+	defer func() { err = cmp.Or(err, held.Close()) }()
 	b, err := local.New(local.Options{System: f.sut})
 	if err != nil {
 		return err
@@ -51,7 +57,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	heading := env.RunMetadata()
 	heading.Scenario, heading.Plugin = f.scenario().Name, f.sut.Plugin.Implementation()
 	log.Record(time.Now(), upSource, &heading)
-	if err := f.ready(w, place, env, file.Name()); err != nil {
+	if err := f.ready(w, env, file.Name()); err != nil {
 		return errors.Join(err, endUp(ctx, env, log))
 	}
 	if err := flush(ctx, log); err != nil {
@@ -62,7 +68,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 }
 
 // ready tells everybody who waits for it.
-func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, historyFile string) error {
+func (f *upFlags) ready(w io.Writer, env backend.Environment, historyFile string) error {
 	described, ok := env.(*live.Environment)
 	if !ok {
 		return fmt.Errorf("describe the environment: the backend cannot, it is a %T", env)
@@ -80,7 +86,11 @@ func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, his
 	if err := s.print(w); err != nil {
 		return err
 	}
-	return place.write(s)
+	if f.stateFD == 0 {
+		return nil
+	}
+	state := os.NewFile(uintptr(f.stateFD), "state")
+	return errors.Join(json.NewEncoder(state).Encode(s), state.Close())
 }
 
 // flush keeps the history file fresh until ctx ends.
