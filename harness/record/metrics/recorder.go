@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // accepted is the form that costs least, or text.
@@ -40,14 +41,7 @@ type Recorder struct {
 
 // Run scrapes at every tick until ctx ends.
 func (r *Recorder) Run(ctx context.Context, tick <-chan time.Time) {
-	for {
-		select {
-		case <-tick:
-			_ = r.Scrape(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
+	poll.Each(ctx, tick, func() { _ = r.Scrape(ctx) })
 }
 
 // Scrape scrapes once.

@@ -63,24 +63,14 @@ func (s *Set) Poll() error {
 
 // Run polls at every tick until ctx is done. A file that cannot be read becomes a problem, once per file.
 func (s *Set) Run(ctx context.Context, ticks <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			if err := s.Poll(); err != nil {
-				s.note(err)
-			}
+	poll.Each(ctx, ticks, func() {
+		err := s.Poll()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil && len(s.gone) < maxProblems {
+			s.gone = append(s.gone, err)
 		}
-	}
-}
-
-func (s *Set) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.gone) < maxProblems {
-		s.gone = append(s.gone, err)
-	}
+	})
 }
 
 const (
