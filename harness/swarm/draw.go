@@ -15,7 +15,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Name of the scenario of a seed.
 func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
 
 func fileName(seed int64) string { return Name(seed) + ".yaml" }
@@ -36,7 +35,6 @@ func (p Plan) Scenario(seed int64) *scenario.Scenario {
 	return s.WithDefaults()
 }
 
-// drawing is one scenario while it is drawn.
 type drawing struct {
 	rng    *rand.Rand
 	seed   int64

@@ -30,7 +30,6 @@ type mood struct {
 	share        uint32        // of the kinds of faults that may happen, in percent
 }
 
-// longDrawing draws a seed of hours.
 type longDrawing struct{ *drawing }
 
 func (l longDrawing) mood() mood {
@@ -70,7 +69,6 @@ func (l longDrawing) longDisturbances(subjects []subject) []steps {
 	return out
 }
 
-// acts reports whether rows do anything but wait.
 func acts(disturbances []steps) bool {
 	return slices.ContainsFunc(slices.Concat(disturbances...), func(s scenario.Step) bool { return s.Wait.IsZero() })
 }

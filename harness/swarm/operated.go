@@ -7,7 +7,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// operatorDrawing draws a seed with an operator.
 type operatorDrawing struct{ *drawing }
 
 // operated makes a seed one in which an operator switches the encryption, again and again and often before it is done, while it

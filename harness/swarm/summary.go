@@ -61,7 +61,6 @@ type Pair struct {
 	Judged int `json:"judged"`
 }
 
-// Failed is a seed that did not pass.
 type Failed struct {
 	Seed   int64         `json:"seed"`
 	Status result.Status `json:"status"`
@@ -174,7 +173,6 @@ const SummaryFile = "summary.json"
 // maxSummaryBytes bounds what is read: a thousand failed seeds are a megabyte.
 const maxSummaryBytes = 256 << 20
 
-// Save writes summary.json into a directory.
 func (s *Summary) Save(dir string) error {
 	if err := atomicfile.WriteJSON(filepath.Join(dir, SummaryFile), s, 0o644); err != nil {
 		return fmt.Errorf("save the summary: %w", err)

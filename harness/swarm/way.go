@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strings"
 
 	"k8s.io/utils/clock"
@@ -31,15 +30,7 @@ func (w way) String() string {
 // failedAction is what a verdict says of one.
 var failedAction = regexp.MustCompile(`^action \S+ \(([^)]*)\) failed`)
 
-// wayOf gives the way in which a verdict failed; ok is false if it passed, or nothing can be said.
-func wayOf(v check.Verdict) (w way, ok bool) {
-	for _, w := range ways(v) {
-		return w, true
-	}
-	return way{}, false
-}
-
-// ways are all of them, invariants first.
+// ways are those in which a verdict failed, invariants first; none if it passed, or nothing can be said.
 func ways(v check.Verdict) (out []way) {
 	for _, i := range v.Invariants {
 		if i.Status == check.Failed {
@@ -75,14 +66,4 @@ func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed in
 		return verdict, fmt.Errorf("%s: %s", r.Status, strings.Join(r.Reasons, "; "))
 	}
 	return verdict, nil
-}
-
-// failsLike says whether a scenario fails in the way w. One that cannot be, or cannot be run to its end, does not.
-func (s *shrinking) failsLike(ctx context.Context, b backend.Backend, c *scenario.Scenario, w way) bool {
-	if s.parser.Validate(c) != nil || ctx.Err() != nil {
-		return false
-	}
-	s.runs++
-	verdict, err := judge(ctx, b, c, s.seed)
-	return err == nil && slices.Contains(ways(verdict), w)
 }
