@@ -189,7 +189,6 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 	})
 }
 
-// printSummary prints the summary.json of a folder, or text.
 func printSummary(w io.Writer, output *printer.Output, dir string, text func(io.Writer) error) error {
 	if !output.Structured() {
 		return text(w)

@@ -189,7 +189,6 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	return r
 }
 
-// reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(s *scenario.Scenario) string {
 	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
 	return strings.Join(append(parts, c.judgedAlike()...), " ")

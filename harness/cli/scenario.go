@@ -33,7 +33,6 @@ func newScenarioCommand(x standard.Extensions) *cobra.Command {
 	return cmd
 }
 
-// findScenario finds one scenario as load does.
 func findScenario(x standard.Extensions, arg string) (*scenario.Scenario, error) {
 	all, err := load(x, []string{arg})
 	if err == nil && len(all) != 1 {

@@ -31,7 +31,6 @@ const (
 	progressAgainLog = "progress-again.log"
 )
 
-// progressEvery is how often progress is shown.
 const progressEvery = 200 * time.Millisecond
 
 // suiteTimeout is Ginkgo's own limit, whose default of an hour is less than every scenario on kind may take on a slow machine. What hangs

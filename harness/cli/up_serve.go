@@ -19,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
@@ -95,18 +96,11 @@ func (f *upFlags) ready(w io.Writer, env backend.Environment, historyFile string
 
 // flush keeps the history file fresh until ctx ends.
 func flush(ctx context.Context, log *history.Log) error {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := log.Flush(); err != nil {
-				return fmt.Errorf("write the history: %w", err)
-			}
-		}
+	err := poll.Until(ctx, flushEvery, func() (bool, error) { return false, log.Flush() })
+	if ctx.Err() != nil {
+		return nil
 	}
+	return fmt.Errorf("write the history: %w", err)
 }
 
 // endUp ends the environment and its history, although ctx is over.

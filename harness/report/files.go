@@ -48,17 +48,7 @@ func (s Summary) Span() time.Duration {
 
 // SaveJUnit writes junit.xml into the output directory.
 func (s Summary) SaveJUnit(out string) error {
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return fmt.Errorf("save JUnit: %w", err)
-	}
-	f, err := os.Create(filepath.Join(out, result.JUnitFile))
-	if err != nil {
-		return fmt.Errorf("save JUnit: %w", err)
-	}
-	if err := s.WriteJUnit(f); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	return f.Close()
+	return result.Write(filepath.Join(out, result.JUnitFile), s.WriteJUnit)
 }
 
 type Outcome struct {

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -12,6 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/junit"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // ClassPrefix begins the class name of a test case; the area follows. Names are the same on every run and backend.
@@ -118,10 +117,4 @@ func NewMachine(s Summary, coverage string, runs []MachineRun, statements []stri
 	return m
 }
 
-func (m Machine) Encode() ([]byte, error) {
-	data, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode the summary: %w", err)
-	}
-	return append(data, '\n'), nil
-}
+func (m Machine) Write(w io.Writer) error { return printer.WriteJSON(w, m) }

@@ -48,7 +48,6 @@ func script() (template.JS, error) {
 	return template.JS(all + "})();\n"), err
 }
 
-// Title names what is shown.
 func (p Page) Title() string {
 	if len(p.Runs) == 1 {
 		return p.Runs[0].Result.Scenario + " on " + p.Runs[0].Column
@@ -120,7 +119,6 @@ func (p Page) Areas() (out []Area) {
 	return out
 }
 
-// Charts are the latencies of all runs, by column.
 func (p Page) Charts() (out []Chart) {
 	for _, column := range p.Columns() {
 		out = append(out, charts(" on "+column, slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.Column != column }))...)

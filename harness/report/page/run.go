@@ -31,7 +31,6 @@ type Run struct {
 	Packed template.HTML
 }
 
-// File is a link to a file beside the page.
 type File struct{ Name, Href, What string }
 
 // SetTimeline packs a timeline: compressed, because the JSON of events repeats itself, in letters that HTML takes as they are.
@@ -66,7 +65,6 @@ var noAddress = regexp.MustCompile(`[^-_.0-9A-Za-z]`)
 // Status of a run for people: a class, a word, and a sign for those who do not see the colour.
 type Status struct{ Class, Text, Sign string }
 
-// Status of the run.
 func (r Run) Status() Status {
 	sign := map[result.Status]string{result.Passed: "✓", result.Failed: "✗", result.CouldNotRun: "!", result.NotSupported: "–", result.NotBegun: "…",
 		result.Inconclusive: "?", result.Interrupted: "■"}[r.Result.Status]

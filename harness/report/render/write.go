@@ -1,9 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,18 +86,14 @@ func write(o Options, runs []page.Run) (Written, error) {
 	}
 	p := page.Page{Runs: runs, Counts: out.Summary.Counts(), Coverage: report.CoverageOf(verdicts(runs))}
 	out.Coverage = p.Coverage
-	var html bytes.Buffer
-	if err := p.Write(&html); err != nil {
-		return out, err
+	machine := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements)
+	markdown := func(w io.Writer) error {
+		_, err := io.WriteString(w, out.Summary.Markdown(p.Coverage))
+		return err
 	}
-	machine, err := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements).Encode()
+	err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(filepath.Join(o.Out, result.SummaryFile), machine.Write))
 	if err != nil {
 		return out, err
-	}
-	for file, data := range map[string][]byte{out.Page: html.Bytes(), out.Markdown: []byte(out.Summary.Markdown(p.Coverage)), filepath.Join(o.Out, result.SummaryFile): machine} {
-		if err := result.Replace(file, data); err != nil {
-			return out, fmt.Errorf("write the report: %w", err)
-		}
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {
 		return out, out.Summary.SaveJUnit(o.Out)
