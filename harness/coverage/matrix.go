@@ -61,7 +61,6 @@ type Statement struct {
 	Text string `json:"text"`
 }
 
-// Table has a row for each scenario.
 func Table(entries []Entry) printer.Table {
 	t := printer.Table{Columns: []string{"SCENARIO", "AREA", "BACKENDS", "FAULTS", "TOPOLOGY", "COVERS", "TITLE"}, Narrow: 4}
 	for _, e := range entries {
@@ -70,7 +69,6 @@ func Table(entries []Entry) printer.Table {
 	return t
 }
 
-// Covered is a statement with the scenarios that cover it.
 type Covered struct {
 	Statement
 	Scenarios []string `json:"scenarios"`
@@ -90,7 +88,6 @@ func Statements(statements []Statement, all []*scenario.Scenario) []Covered {
 	return covered
 }
 
-// StatementTable has a row for each statement.
 func StatementTable(all []Covered) printer.Table {
 	t := printer.Table{Columns: []string{"ID", "STATEMENT", "SCENARIOS"}, Narrow: 2}
 	for _, s := range all {

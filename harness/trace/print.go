@@ -68,7 +68,6 @@ func write(w io.Writer, template string, value any) error {
 	return columns.Flush()
 }
 
-// PrintChains prints operations, each as a chain with its hops.
 func PrintChains(w io.Writer, ops []Operation) error { return write(w, "chains", ops) }
 
 // PrintTable prints operations, one to a line, at most limit of them; 0 is all.
