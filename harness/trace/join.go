@@ -171,7 +171,11 @@ func (j *joiner) joinRequests() {
 		for _, i := range decrypts[r.Object] {
 			if o := &j.t.Operations[i]; r.within(o.Node, o.Hops[0].Began) {
 				r.Operations = append(r.Operations, o.UID)
-				o.attribute(r.AuditID)
+				if o.Request != "" {
+					o.Request = ambiguous
+				} else {
+					o.Request = r.AuditID
+				}
 			}
 		}
 		for _, i := range uses[r.Object] {
@@ -185,13 +189,6 @@ func (j *joiner) joinRequests() {
 
 // ambiguous stands for more than one.
 const ambiguous = "more than one"
-
-func (o *Operation) attribute(auditID string) {
-	if o.Request != "" {
-		auditID = ambiguous
-	}
-	o.Request = auditID
-}
 
 func (j *joiner) why(r *Request) string {
 	switch {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -96,12 +98,7 @@ func (s *Set) finish() error {
 func (s *Set) unfinished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.followers {
-		if f.unfinished() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.followers)), (*Follower).unfinished)
 }
 
 // Close polls a last time, releases the files and says what could not be used. A process may go on writing meanwhile.

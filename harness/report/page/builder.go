@@ -128,7 +128,12 @@ func (b *builder) set(p place, at time.Time, class Class, text string, event int
 
 // closeStates: what went on at the end went on until then.
 func (b *builder) closeStates() {
-	b.closeShares(b.ended)
+	for _, s := range b.shares { // a report that nobody renewed had become stale
+		b.share = s
+		for _, p := range inOrder(s.seen.fresh) {
+			b.staleUntil(p, b.ended)
+		}
+	}
 	for _, i := range b.open {
 		b.out.States[i].To = max(b.out.Span, b.out.States[i].From)
 	}
@@ -187,14 +192,4 @@ func (b *builder) mine(p place) place {
 		p.api = b.share.name
 	}
 	return p
-}
-
-// closeShares: a report that nobody renewed had become stale.
-func (b *builder) closeShares(until time.Time) {
-	for _, s := range b.shares {
-		b.share = s
-		for _, p := range inOrder(s.seen.fresh) {
-			b.staleUntil(p, until)
-		}
-	}
 }

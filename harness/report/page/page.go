@@ -27,7 +27,8 @@ type Page struct {
 
 // Write writes the page as one file. Texts that programs under test may have written are shown without characters that would be no text.
 func (p Page) Write(w io.Writer) error {
-	t, err := template.New("page.html").Funcs(template.FuncMap{"css": style.Sheet, "js": script, "safe": safe, "seconds": seconds, "tenths": text.Tenths}).ParseFS(assets, "assets/page.html")
+	words := template.FuncMap{"css": style.Sheet, "js": script, "safe": safe, "seconds": seconds, "tenths": text.Tenths}
+	t, err := template.New("page.html").Funcs(words).ParseFS(assets, "assets/page.html")
 	if err == nil {
 		err = t.Execute(w, p)
 	}
@@ -131,9 +132,8 @@ func (r Run) Charts() []Chart { return charts("", []Run{r}) }
 // distribution is latencies and the bounds that they are judged by. Scenarios may have bounds of their own, so what is drawn is the
 // share of the bound.
 type distribution struct {
-	shares  []float64
-	samples []time.Duration
-	bounds  []time.Duration
+	shares          []float64
+	samples, bounds []time.Duration
 }
 
 func (d *distribution) add(samples []time.Duration, bound time.Duration) {

@@ -125,7 +125,7 @@ func request(r history.Request) word {
 	case r.User == contract.AggregatorIdentity:
 		w.at = place{row: rowAggregatorWrites}
 	}
-	if isWrite(r.Verb) {
+	if slices.Contains([]string{"patch", "update", "create", "delete", "apply"}, r.Verb) {
 		w.class = OK
 	}
 	if r.Code >= 400 || r.Code == 0 {
@@ -149,10 +149,6 @@ func outcome(r history.Request) string {
 		text += " " + r.Message
 	}
 	return text
-}
-
-func isWrite(verb string) bool {
-	return slices.Contains([]string{"patch", "update", "create", "delete", "apply"}, verb)
 }
 
 func rare(e history.Event) word {

@@ -91,8 +91,8 @@ func write(o Options, runs []page.Run) (Written, error) {
 		_, err := io.WriteString(w, out.Summary.Markdown(p.Coverage))
 		return err
 	}
-	err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(filepath.Join(o.Out, result.SummaryFile), machine.Write))
-	if err != nil {
+	summary := filepath.Join(o.Out, result.SummaryFile)
+	if err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(summary, machine.Write)); err != nil {
 		return out, err
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {
