@@ -44,7 +44,11 @@ Nothing but the file is looked at: a history from another machine is judged just
 				}
 			}
 			err := output.Print(cmd.OutOrStdout(), all, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "check: %d passed, %d failed%s\n", len(args)-bad-inconclusive, bad, inconclusiveText(inconclusive))
+				text := fmt.Sprintf("check: %d passed, %d failed", len(args)-bad-inconclusive, bad)
+				if inconclusive > 0 {
+					text += fmt.Sprintf(", %d INCONCLUSIVE", inconclusive)
+				}
+				_, err := fmt.Fprintln(w, text)
 				return err
 			})
 			switch {
@@ -66,14 +70,6 @@ Nothing but the file is looked at: a history from another machine is judged just
 type checkedHistory struct {
 	File string `json:"file"`
 	check.Verdict
-}
-
-// inconclusiveText is a further part of the last line, if there is any.
-func inconclusiveText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d INCONCLUSIVE", n)
 }
 
 // listedRule is an invariant, or one of its rules.

@@ -94,7 +94,12 @@ func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, 
 		return err
 	}
 	if f.out != "" {
-		if err := saveConformance(f.out, report); err != nil {
+		err := errors.Join(
+			result.Write(filepath.Join(f.out, "report.yaml"), report.Write),
+			result.Write(filepath.Join(f.out, "report.md"), report.WriteMarkdown),
+			result.Write(filepath.Join(f.out, "report.html"), report.WriteHTML),
+		)
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(progressOf(cmd, f.output), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
@@ -123,14 +128,6 @@ func verdictError(report *conformance.Report) error {
 		return usage("%s: %d checks of these profiles were not run: this is no conformance", verdict, notRun)
 	}
 	return usage("%s: the machine starved during %d checks: run again on a quieter machine", verdict, len(report.With(conformance.Inconclusive)))
-}
-
-func saveConformance(dir string, report *conformance.Report) error {
-	return errors.Join(
-		result.Write(filepath.Join(dir, "report.yaml"), report.Write),
-		result.Write(filepath.Join(dir, "report.md"), report.WriteMarkdown),
-		result.Write(filepath.Join(dir, "report.html"), report.WriteHTML),
-	)
 }
 
 // versions are those of this program and of the KMS API that it was built with.

@@ -85,6 +85,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	out := progressOf(cmd, f.output)
 	fmt.Fprintf(out, "e2e: backend %s (%s), wire form of the reports: %s\n", name, why, f.contract)
+	f.backend = name
 	var notice string
 	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
 		fmt.Fprintf(out, "e2e: %s\n", notice)
@@ -111,15 +112,14 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	began := time.Now()
-	s := suiteRun{runner: runner, suite: suite, backend: name, labels: f.labels, procs: f.procs, log: suiteLog, progress: progressLog, scenarios: selected}
+	s := suiteRun{runner: runner, suite: suite, scenarios: selected}
 	if f.time > 0 {
 		s.notAfter = began.Add(f.time)
 	}
 	suiteErr := f.runSuite(cmd, s)
 	names, err := toJudgeAgain(cmd.Context(), out, f.out, f.failFast, s.notAfter)
 	if err == nil && len(names) > 0 {
-		s.labels, s.procs, s.again, s.log, s.progress = labelsOf(names), 1, true, suiteAgainLog, progressAgainLog
-		s.scenarios = len(names)
+		f.labels, f.procs, s.scenarios, s.again = labelsOf(names), 1, len(names), "-again"
 		suiteErr = cmp.Or(suiteErr, f.runSuite(cmd, s))
 	}
 	if suiteErr != nil {

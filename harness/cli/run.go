@@ -136,21 +136,14 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 		if r.Unsuitable { // as it would be of every other
 			return false
 		}
-		switch r.Status {
-		case result.NotSupported:
-		case result.Passed:
-			more = true
-		case result.Inconclusive: // no failure, but the next round would overwrite it
-			if f.repeat > 1 || f.untilFailure {
-				return false
-			}
-			more = true
-		default:
-			if f.repeat > 1 || f.untilFailure || f.failFast {
-				return false
-			}
-			more = true
+		switch {
+		case r.Status == result.NotSupported:
+			continue
+		case r.Status == result.Passed:
+		case f.repeat > 1 || f.untilFailure, f.failFast && r.Status != result.Inconclusive: // the next round would overwrite it
+			return false
 		}
+		more = true
 	}
 	return more
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -135,7 +134,8 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 	line.Done()
 	all.WallSeconds = time.Since(began).Seconds()
 	if err == nil && f.seed >= 0 {
-		err = printSeed(w, last)
+		err = check.Print(w, last.Verdict)
+		fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(last.Result.Dir, result.HistoryFile), last.Hash)
 	}
 	if err == nil && !f.noShrink {
 		shrinker := f.shrinker(line)
@@ -157,15 +157,6 @@ func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
 		c.Args[0] = os.Args[0]
 		return c
 	}
-}
-
-// printSeed is for who asked for one seed.
-func printSeed(w io.Writer, one swarm.Seed) error {
-	if err := check.Print(w, one.Verdict); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(one.Result.Dir, result.HistoryFile), one.Hash)
-	return err
 }
 
 // shrinker tries on the backend that kmsharness run has, with the same merging of applies.
@@ -217,8 +208,10 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.Options = swarm.Options{From: part.From, To: part.To, Jobs: int(min(int64(f.jobs), part.To-part.From+1)), Out: f.out, Keep: f.keep || f.seed >= 0, Backend: simulator(f.ssa, timing)}
-	s.Plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.Backend.Timing(), Operator: f.operator, Streams: f.publish == scenario.PublishStream}
+	s.Options = swarm.Options{From: part.From, To: part.To, Jobs: int(min(int64(f.jobs), part.To-part.From+1)), Out: f.out,
+		Keep: f.keep || f.seed >= 0, Backend: simulator(f.ssa, timing)}
+	s.Plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.Backend.Timing(), Operator: f.operator,
+		Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
 		s.Plan.Contract = f.contract
 	}
