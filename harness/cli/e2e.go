@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -172,7 +171,10 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
-	return code, printSummary(w, output, dir, func(w io.Writer) error {
+	if pageErr != nil && output.Structured() {
+		return ExitCouldNotRun, pageErr
+	}
+	return code, output.Print(w, written.Machine, func(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
 		if err := summary.WriteText(w); err != nil {
 			return err
@@ -187,17 +189,6 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 		fmt.Fprintf(w, "report: %s\n", written.Page)
 		return nil
 	})
-}
-
-func printSummary(w io.Writer, output *printer.Output, dir string, text func(io.Writer) error) error {
-	if !output.Structured() {
-		return text(w)
-	}
-	summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	if err != nil {
-		return fmt.Errorf("summary: %w", err)
-	}
-	return output.Print(w, json.RawMessage(summary), text)
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

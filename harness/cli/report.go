@@ -53,7 +53,7 @@ func writeReport(w io.Writer, output *printer.Output, o render.Options) error {
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	err = printSummary(w, output, o.Out, func(w io.Writer) error {
+	err = output.Print(w, written.Machine, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "report: %s\n%s\n%s\n", written.Summary.Counts(), written.Page, written.Markdown)
 		return err
 	})

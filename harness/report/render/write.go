@@ -19,9 +19,10 @@ import (
 // Written says what was written, and what it says.
 type Written struct {
 	Page, Markdown string
-	// Summary and Coverage are also there if a file could not be written.
+	// Summary, Coverage and Machine are also there if a file could not be written.
 	Summary  report.Summary
 	Coverage string
+	Machine  report.Machine
 }
 
 // Options of Write.
@@ -86,13 +87,13 @@ func write(o Options, runs []page.Run) (Written, error) {
 	}
 	p := page.Page{Runs: runs, Counts: out.Summary.Counts(), Coverage: report.CoverageOf(verdicts(runs))}
 	out.Coverage = p.Coverage
-	machine := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements)
+	out.Machine = report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements)
 	markdown := func(w io.Writer) error {
 		_, err := io.WriteString(w, out.Summary.Markdown(p.Coverage))
 		return err
 	}
-	summary := filepath.Join(o.Out, result.SummaryFile)
-	if err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(summary, machine.Write)); err != nil {
+	forPrograms := filepath.Join(o.Out, result.SummaryFile)
+	if err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(forPrograms, out.Machine.Write)); err != nil {
 		return out, err
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {
