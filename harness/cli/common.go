@@ -55,7 +55,6 @@ func (c *common) register(cmd *cobra.Command) {
 	}
 }
 
-// forms are the values of --contract.
 func forms() []string { return append(scenario.Contracts(), scenario.BothContracts) }
 
 // completeScenarios completes arguments that are files, folders or names of scenarios.
@@ -114,22 +113,29 @@ func (c *common) choose(name string) (choose.Backend, error) {
 	return b, c.system.Explain(err)
 }
 
-// inForms reads the description of the system under test, and gives scenarios and system the wire form that was asked for.
+// inForms reads the description of the system under test, and gives scenarios and system the wire form and the route that were asked for.
 func (c *common) inForms(all []*scenario.Scenario) (_ []*scenario.Scenario, err error) {
-	if c.sut.System, err = c.system.System(); err != nil {
+	if all, err = inForm(all, &c.sut, c.system, c.contract); err != nil {
 		return nil, err
 	}
-	out, err := scenario.InForms(all, c.contract)
-	if err == nil {
-		c.sut, err = c.sut.InForm(c.contract)
+	if all, err = scenario.Published(all, c.publish); err != nil {
+		return nil, usage("--publish %v", err)
+	}
+	c.sut.Streaming = c.publish == scenario.PublishStream
+	return all, nil
+}
+
+// inForm reads the description of the system under test, and gives scenarios and system a wire form.
+func inForm(all []*scenario.Scenario, sut *choose.Options, system *undertest.Flags, contract string) (out []*scenario.Scenario, err error) {
+	if sut.System, err = system.System(); err != nil {
+		return nil, err
+	}
+	if out, err = scenario.InForms(all, contract); err == nil {
+		*sut, err = sut.InForm(contract)
 	}
 	if err != nil {
 		return nil, usage("--contract %v", err)
 	}
-	if out, err = scenario.Published(out, c.publish); err != nil {
-		return nil, usage("--publish %v", err)
-	}
-	c.sut.Streaming = c.publish == scenario.PublishStream
 	return out, nil
 }
 

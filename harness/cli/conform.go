@@ -33,7 +33,6 @@ Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or pa
 	return cmd
 }
 
-// conformFlags are the flags that all suites have.
 type conformFlags struct {
 	out, junit      string
 	profiles, focus string
@@ -95,13 +94,18 @@ func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, 
 		return err
 	}
 	if f.out != "" {
-		if err := saveConformance(f.out, report); err != nil {
+		err := errors.Join(
+			result.Write(filepath.Join(f.out, "report.yaml"), report.Write),
+			result.Write(filepath.Join(f.out, "report.md"), report.WriteMarkdown),
+			result.Write(filepath.Join(f.out, "report.html"), report.WriteHTML),
+		)
+		if err != nil {
 			return err
 		}
 		fmt.Fprintf(progressOf(cmd, f.output), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
 	}
 	if f.junit != "" {
-		if err := writeWith(f.junit, report.WriteJUnit); err != nil {
+		if err := result.Write(f.junit, report.WriteJUnit); err != nil {
 			return err
 		}
 	}
@@ -124,26 +128,6 @@ func verdictError(report *conformance.Report) error {
 		return usage("%s: %d checks of these profiles were not run: this is no conformance", verdict, notRun)
 	}
 	return usage("%s: the machine starved during %d checks: run again on a quieter machine", verdict, len(report.With(conformance.Inconclusive)))
-}
-
-func saveConformance(dir string, report *conformance.Report) error {
-	return errors.Join(
-		writeWith(filepath.Join(dir, "report.yaml"), report.Write),
-		writeWith(filepath.Join(dir, "report.md"), report.WriteMarkdown),
-		writeWith(filepath.Join(dir, "report.html"), report.WriteHTML),
-	)
-}
-
-// writeWith replaces a file at once or not at all.
-func writeWith(file string, write func(io.Writer) error) error {
-	var text strings.Builder
-	if err := write(&text); err != nil {
-		return err
-	}
-	if err := result.Replace(file, []byte(text.String())); err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
-	}
-	return nil
 }
 
 // versions are those of this program and of the KMS API that it was built with.
@@ -250,7 +234,6 @@ func newConformRenderCommand() *cobra.Command {
 	return cmd
 }
 
-// printChecks lists the checks of a suite.
 func printChecks(w io.Writer, output *printer.Output, checks []conformance.Check) error {
 	table := printer.Table{Columns: []string{"CHECK", "PROFILE", "RULE", "NEEDS", "SOURCE"}, Narrow: 3}
 	for _, c := range checks {

@@ -157,7 +157,6 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 	return cmd
 }
 
-// preflightResult is what preflight prints.
 type preflightResult struct {
 	Plugin string `json:"plugin"`
 	Usable bool   `json:"usable"`

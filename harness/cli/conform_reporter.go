@@ -127,18 +127,12 @@ func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) 
 	if f.procs < 1 || f.procs > 16 {
 		return o, usage("--procs %d: expected 1 to 16", f.procs)
 	}
-	if f.sut.System, err = f.system.System(); err != nil {
-		return o, err
-	}
 	all, err := scenarios.Load()
+	if err == nil {
+		all, err = inForm(all, &f.sut, f.system, f.contract)
+	}
 	if err != nil {
 		return o, err
-	}
-	if all, err = scenario.InForms(all, f.contract); err == nil {
-		f.sut, err = f.sut.InForm(f.contract)
-	}
-	if err != nil {
-		return o, usage("--contract %v", err)
 	}
 	f.sut.Idle = f.procs
 	b, err := choose.New(f.backend, f.sut)

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -85,6 +84,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	out := progressOf(cmd, f.output)
 	fmt.Fprintf(out, "e2e: backend %s (%s), wire form of the reports: %s\n", name, why, f.contract)
+	f.backend = name
 	var notice string
 	if f.labels, notice = choose.Part(name, f.labels); notice != "" {
 		fmt.Fprintf(out, "e2e: %s\n", notice)
@@ -111,15 +111,14 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	}
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	began := time.Now()
-	s := suiteRun{runner: runner, suite: suite, backend: name, labels: f.labels, procs: f.procs, log: suiteLog, progress: progressLog, scenarios: selected}
+	s := suiteRun{runner: runner, suite: suite, scenarios: selected}
 	if f.time > 0 {
 		s.notAfter = began.Add(f.time)
 	}
 	suiteErr := f.runSuite(cmd, s)
 	names, err := toJudgeAgain(cmd.Context(), out, f.out, f.failFast, s.notAfter)
 	if err == nil && len(names) > 0 {
-		s.labels, s.procs, s.again, s.log, s.progress = labelsOf(names), 1, true, suiteAgainLog, progressAgainLog
-		s.scenarios = len(names)
+		f.labels, f.procs, s.scenarios, s.again = labelsOf(names), 1, len(names), "-again"
 		suiteErr = cmp.Or(suiteErr, f.runSuite(cmd, s))
 	}
 	if suiteErr != nil {
@@ -172,7 +171,10 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
 		code = ExitCouldNotRun
 	}
-	return code, printSummary(w, output, dir, func(w io.Writer) error {
+	if pageErr != nil && output.Structured() {
+		return ExitCouldNotRun, pageErr
+	}
+	return code, output.Print(w, written.Machine, func(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
 		if err := summary.WriteText(w); err != nil {
 			return err
@@ -187,18 +189,6 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 		fmt.Fprintf(w, "report: %s\n", written.Page)
 		return nil
 	})
-}
-
-// printSummary prints the summary.json of a folder, or text.
-func printSummary(w io.Writer, output *printer.Output, dir string, text func(io.Writer) error) error {
-	if !output.Structured() {
-		return text(w)
-	}
-	summary, err := os.ReadFile(filepath.Join(dir, "summary.json"))
-	if err != nil {
-		return fmt.Errorf("summary: %w", err)
-	}
-	return output.Print(w, json.RawMessage(summary), text)
 }
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.

@@ -70,7 +70,6 @@ func labelsIn(filter string) (labels []string) {
 	return labels
 }
 
-// completeLabels completes the last label of a filter.
 func completeLabels(_ *cobra.Command, _ []string, typed string) (filters []cobra.Completion, _ cobra.ShellCompDirective) {
 	all, err := scenarios.Load()
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -135,21 +136,14 @@ func (f *runFlags) round(ctx context.Context, w io.Writer, b backend.Backend, sc
 		if r.Unsuitable { // as it would be of every other
 			return false
 		}
-		switch r.Status {
-		case result.NotSupported:
-		case result.Passed:
-			more = true
-		case result.Inconclusive: // no failure, but the next round would overwrite it
-			if f.repeat > 1 || f.untilFailure {
-				return false
-			}
-			more = true
-		default:
-			if f.repeat > 1 || f.untilFailure || f.failFast {
-				return false
-			}
-			more = true
+		switch {
+		case r.Status == result.NotSupported:
+			continue
+		case r.Status == result.Passed:
+		case f.repeat > 1 || f.untilFailure, f.failFast && r.Status != result.Inconclusive: // the next round would overwrite it
+			return false
 		}
+		more = true
 	}
 	return more
 }
@@ -188,7 +182,6 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	return r
 }
 
-// reproduce is the command that runs a file again under the same flags.
 func (c *common) reproduce(s *scenario.Scenario) string {
 	parts := append([]string{"kmsharness run", s.File, "--backend " + c.backend, fmt.Sprintf("--seed %d", c.seed)}, s.FormFlags()...)
 	return strings.Join(append(parts, c.judgedAlike()...), " ")
@@ -198,4 +191,52 @@ func closeBackend(ctx context.Context, b backend.Backend) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	return b.Close(ctx)
+}
+
+// toJudgeAgain are the scenarios that are inconclusive, by name. There are none where no scenario may be begun any more: after an interrupt, after
+// notAfter (zero: no limit), and after a failure with --fail-fast.
+func toJudgeAgain(ctx context.Context, w io.Writer, out string, failFast bool, notAfter time.Time) (names []string, err error) {
+	summary, err := report.Collect(out)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil || !notAfter.IsZero() && time.Now().After(notAfter) || failFast && summary.Count(result.Failed)+summary.Count(result.CouldNotRun) > 0 {
+		return nil, nil
+	}
+	for _, r := range summary.Results {
+		if r.Status == result.Inconclusive {
+			names = append(names, r.Scenario)
+		}
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(w, "inconclusive, and judged once more, alone: %s\n", strings.Join(names, ", "))
+	}
+	return names, nil
+}
+
+// labelsOf is the label filter that picks scenarios by name.
+func labelsOf(names []string) string {
+	return "name:" + strings.Join(names, " || name:")
+}
+
+// inspect says how to look into the environments that --keep left running, and keeps them until Ctrl-C: they are
+// children of this process and end with it.
+func inspect(ctx context.Context, w io.Writer, b choose.Backend, out string) error {
+	kept := b.Kept()
+	if len(kept) == 0 {
+		return nil
+	}
+	for _, env := range kept {
+		d, err := env.Describe()
+		if err != nil {
+			return err
+		}
+		s := upState{Description: d, History: out + "/*/history.jsonl", End: "Ctrl-C"}
+		if err := s.print(w); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(w, "\nkept running until Ctrl-C")
+	<-ctx.Done()
+	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/choice"
@@ -125,15 +126,11 @@ func (d *draft) text(from string) []byte {
 
 // writeSchema puts the schema beside the file, for editors: that of this program, whatever was there.
 func writeSchema(x standard.Extensions) error {
-	var text bytes.Buffer
 	schema, err := schemaOf(x)
-	if err == nil {
-		err = printer.WriteJSON(&text, schema)
-	}
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(scenario.SchemaFile, text.Bytes(), 0o644)
+	return result.Write(scenario.SchemaFile, func(w io.Writer) error { return printer.WriteJSON(w, schema) })
 }
 
 func writeNew(file string, text []byte) (err error) {

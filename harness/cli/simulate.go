@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -87,10 +86,9 @@ not run.`,
 }
 
 type simulation struct {
-	wanted, part swarm.Range
-	plan         swarm.Plan
-	backend      backend.Backend
-	settings     map[string]string
+	wanted swarm.Range // of all shards
+	swarm.Options
+	settings map[string]string
 }
 
 func (f *simulateFlags) run(cmd *cobra.Command) error {
@@ -99,7 +97,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if f.worker {
-		return swarm.Serve(cmd.Context(), f.options(s), cmd.InOrStdin(), cmd.OutOrStdout())
+		return swarm.Serve(cmd.Context(), s.Options, cmd.InOrStdin(), cmd.OutOrStdout())
 	}
 	unlock, err := prepareOut(cmd, f.out)
 	if err != nil {
@@ -123,10 +121,10 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 	var last swarm.Seed
 	began := time.Now()
 	line := printer.NewProgress(w)
-	o := f.options(s)
+	o := s.Options
 	o.Done = func(one swarm.Seed) {
 		all.Add(one)
-		showSeeds(line, all, s.part, time.Since(began))
+		showSeeds(line, all, s.To-s.From+1, time.Since(began))
 		last = one
 	}
 	if o.Jobs > 1 { // a process has one bubble at a time
@@ -136,23 +134,19 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 	line.Done()
 	all.WallSeconds = time.Since(began).Seconds()
 	if err == nil && f.seed >= 0 {
-		err = printSeed(w, last)
+		err = check.Print(w, last.Verdict)
+		fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(last.Result.Dir, result.HistoryFile), last.Hash)
 	}
 	if err == nil && !f.noShrink {
 		shrinker := f.shrinker(line)
-		shrinker.Backends = append(shrinker.Backends, s.backend)
-		err = shrinker.Failed(ctx, all, s.plan)
+		shrinker.Backends = append(shrinker.Backends, s.Backend)
+		err = shrinker.Failed(ctx, all, s.Plan)
 		line.Done()
 	}
 	if err != nil {
 		return all, fmt.Errorf("simulate: %w", err)
 	}
 	return all, nil
-}
-
-func (f *simulateFlags) options(s simulation) swarm.Options {
-	return swarm.Options{From: s.part.From, To: s.part.To, Jobs: int(min(int64(f.jobs), s.part.To-s.part.From+1)), Out: f.out, Keep: f.keep || f.seed >= 0,
-		Plan: s.plan, Backend: s.backend}
 }
 
 // workerOf starts this program again, with the same flags, to simulate what is asked of it.
@@ -163,15 +157,6 @@ func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
 		c.Args[0] = os.Args[0]
 		return c
 	}
-}
-
-// printSeed is for who asked for one seed.
-func printSeed(w io.Writer, one swarm.Seed) error {
-	if err := check.Print(w, one.Verdict); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(one.Result.Dir, result.HistoryFile), one.Hash)
-	return err
 }
 
 // shrinker tries on the backend that kmsharness run has, with the same merging of applies.
@@ -202,7 +187,6 @@ func (f *simulateFlags) timing() (contract.Timing, error) {
 	return t, nil
 }
 
-// simulation reads the flags.
 func (f *simulateFlags) simulation() (s simulation, err error) {
 	if f.seed >= 0 {
 		f.seeds = strconv.FormatInt(f.seed, 10)
@@ -210,7 +194,8 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if s.wanted, err = swarm.ParseRange(f.seeds); err != nil {
 		return s, usage("--seeds %v", err)
 	}
-	if s.part, err = s.wanted.ParseShard(f.shard); err != nil {
+	part, err := s.wanted.ParseShard(f.shard)
+	if err != nil {
 		return s, usage("--shard %v", err)
 	}
 	if f.jobs < 1 {
@@ -223,14 +208,29 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 	if err != nil {
 		return s, err
 	}
-	s.backend = simulator(f.ssa, timing)
-	s.plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.backend.Timing(), Operator: f.operator, Streams: f.publish == scenario.PublishStream}
+	s.Options = swarm.Options{From: part.From, To: part.To, Jobs: int(min(int64(f.jobs), part.To-part.From+1)), Out: f.out,
+		Keep: f.keep || f.seed >= 0, Backend: simulator(f.ssa, timing)}
+	s.Plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.Backend.Timing(), Operator: f.operator,
+		Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
-		s.plan.Contract = f.contract
+		s.Plan.Contract = f.contract
 	}
-	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
+	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.Plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
 	return s, nil
 }
 
 // mostHours is a month of virtual time.
 const mostHours = 31 * 24
+
+func showSeeds(p *printer.Progress, s *swarm.Summary, seeds int64, took time.Duration) {
+	virtual := time.Duration(s.VirtualSeconds * float64(time.Second))
+	p.Show(fmt.Sprintf("%d of %d seeds, %v of virtual time, %.0f times real time, %d did not pass", s.Seeds, seeds,
+		virtual.Round(time.Second), virtual.Seconds()/max(took.Seconds(), 1e-3), len(s.Failed)))
+}
+
+// showShrinking returns a function that shows how short a scenario has become.
+func showShrinking(p *printer.Progress) func(name string, runs, steps int) {
+	return func(name string, runs, steps int) {
+		p.Show(fmt.Sprintf("shrinking %s: %d steps after %d runs", name, steps, runs))
+	}
+}

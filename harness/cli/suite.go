@@ -22,16 +22,6 @@ import (
 	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
-// Files of a suite's run beside the scenarios' folders.
-const (
-	suiteLog    = "suite.log"    // what Ginkgo printed
-	progressLog = "progress.log" // what its processes told while they ran
-	// The same of what was judged again.
-	suiteAgainLog    = "suite-again.log"
-	progressAgainLog = "progress-again.log"
-)
-
-// progressEvery is how often progress is shown.
 const progressEvery = 200 * time.Millisecond
 
 // suiteTimeout is Ginkgo's own limit, whose default of an hour is less than every scenario on kind may take on a slow machine. What hangs
@@ -39,27 +29,24 @@ const progressEvery = 200 * time.Millisecond
 const suiteTimeout = 12 * time.Hour
 
 type suiteRun struct {
-	runner, suite   string // programs
-	backend, labels string
-	procs           int
-	log, progress   string // names of files
-	again           bool   // it judges again what is inconclusive
-	notAfter        time.Time
-	scenarios       int // how many it runs
+	runner, suite string // programs
+	again         string // behind the names of its files, if it judges again what is inconclusive
+	notAfter      time.Time
+	scenarios     int // how many it runs
 }
 
 // runSuite runs the specs in processes of Ginkgo's, and shows their progress.
 func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	out := absolute(f.out)
-	args := []string{"--procs", strconv.Itoa(s.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false", "--timeout", suiteTimeout.String()}
-	if s.labels != "" {
-		args = append(args, "--label-filter", s.labels)
+	args := []string{"--procs", strconv.Itoa(f.procs), "--no-color", "--succinct", "--silence-skips", "--randomize-all=false", "--timeout", suiteTimeout.String()}
+	if f.labels != "" {
+		args = append(args, "--label-filter", f.labels)
 	}
 	if f.failFast {
 		args = append(args, "--fail-fast")
 	}
-	progress := filepath.Join(out, s.progress)
-	args = append(args, s.suite, "--", "--kmsharness.backend", s.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
+	log, progress := "suite"+s.again+".log", filepath.Join(out, "progress"+s.again+".log") // of Ginkgo, and of its processes
+	args = append(args, s.suite, "--", "--kmsharness.backend", f.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
 	args = append(args, given(f.passed, "--kmsharness.")...)
 	if flags := f.judgedAlike(); len(flags) > 0 {
 		args = append(args, "--kmsharness.flags", strings.Join(flags, " "))
@@ -75,19 +62,19 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	if !s.notAfter.IsZero() {
 		args = append(args, "--kmsharness.not-after", s.notAfter.Format(time.RFC3339))
 	}
-	if s.again {
+	if s.again != "" {
 		args = append(args, "--kmsharness.again")
 	}
 	if verbose(cmd) {
 		args = append(args, "--kmsharness.verbose")
 	}
 	run := exec.CommandContext(cmd.Context(), s.runner, args...)
-	log, err := os.Create(filepath.Join(out, s.log))
+	file, err := os.Create(filepath.Join(out, log))
 	if err != nil {
 		return fmt.Errorf("log of the suite: %w", err)
 	}
-	defer log.Close()
-	run.Stdout, run.Stderr = log, log
+	defer file.Close()
+	run.Stdout, run.Stderr = file, file
 	// The suite is a process group of its own, which gets one interrupt, however this process got its own: Ginkgo's runner passes none on to its
 	// processes, and two of them would skip their clean-up. It must not outlive this process, also not kill -9.
 	run.Cancel = func() error { return unix.Kill(-run.Process.Pid, unix.SIGINT) }
@@ -95,7 +82,7 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	defer showProgress(progressOf(cmd, f.output), progress, s.scenarios)()
 	if err := run.Run(); err != nil {
-		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, s.log))
+		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, log))
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type upFlags struct {
 	keyIDs        []string
 	profile       string
 	foreground    bool
+	stateFD       int // of the pipe to the process that waits until the environment is ready; 0: none does
 	output        *printer.Output
 	system        *undertest.Flags
 	sut           undertest.System
@@ -49,6 +50,8 @@ in memory too: this is for an afternoon, not for a week.`,
 	choice.Add(cmd, &f.profile, "profile", "", "", "provider that the plugins stand for: "+choice.Or(profile.Catalogue{}.Names()), profile.Catalogue{}.Names()...)
 	f.system, f.output = undertest.AddFlags(cmd), printer.AddFlag(cmd)
 	cmd.Flags().BoolVar(&f.foreground, "foreground", false, "stay, log to this terminal, and end everything at Ctrl-C")
+	cmd.Flags().IntVar(&f.stateFD, "state-fd", 0, "write the state to this file descriptor when the environment is ready")
+	_ = cmd.Flags().MarkHidden("state-fd") // it exists
 	return cmd
 }
 
@@ -72,7 +75,7 @@ func (f *upFlags) run(cmd *cobra.Command, flags []string) error {
 	if err != nil {
 		return fmt.Errorf("find this program, to start it in the background: %w", err)
 	}
-	state, err := detach(ctx, progress, place, self, append([]string{"up", "--foreground"}, flags...))
+	state, err := detach(ctx, progress, place, self, append([]string{"up", "--foreground", "--state-fd=3"}, flags...))
 	if err != nil {
 		return err
 	}

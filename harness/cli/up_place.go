@@ -1,26 +1,25 @@
 package cli
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/process"
-	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // upPlace is the directory of this user's one environment. It has:
 //
-//	lock        held by the environment's process while it lives, with its process id
-//	state.json  written when the environment is ready
-//	log         what the process in the background printed
-//	run/        history and logs of the environment, until the next one
+//	lock  held by the environment's process while it lives, with its process id
+//	log   what the process in the background printed
+//	run/  history and logs of the environment, until the next one
 type upPlace string
 
 func upPlaceOfUser() (upPlace, error) {
@@ -80,7 +79,7 @@ func (p upPlace) take() (*os.File, error) {
 	if held == nil {
 		return nil, usage("an environment is up already (process %d): end it with kmsharness down", owner)
 	}
-	err = errors.Join(held.Truncate(0), p.forget(), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
+	err = errors.Join(held.Truncate(0), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
 	if err == nil {
 		_, err = fmt.Fprintln(held, os.Getpid())
 	}
@@ -90,27 +89,26 @@ func (p upPlace) take() (*os.File, error) {
 	return held, nil
 }
 
-// write says that the environment is ready. The file appears as a whole.
-func (p upPlace) write(s upState) error {
-	if err := atomicfile.WriteJSON(p.file("state.json"), s, 0o600); err != nil {
-		return fmt.Errorf("write the environment's state: %w", err)
+// print is what a person needs to work with the environment; its first line can be pasted into a shell.
+func (s upState) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(t, "\nexport KUBECONFIG=%s\n\n", s.Kubeconfig)
+	fmt.Fprintln(t, "NODE\tAPI SERVER\tKEY\tPLUGIN\tCONTROL")
+	for _, n := range s.Nodes {
+		name, server := n.Name, n.APIServer
+		for _, p := range n.Plugins {
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", name, server, p.KeyID, p.Socket, p.Control)
+			name, server = "", "" // told once
+		}
 	}
-	return nil
+	fmt.Fprintf(t, "\nremote KMS:\t%s\n", s.RemoteKMS)
+	fmt.Fprintf(t, "logs:\t%s (reporters, aggregator), %s (control plane, plugins)\n", s.Logs, s.ControlPlaneLogs)
+	fmt.Fprintf(t, "history:\t%s\n", s.History)
+	if len(s.Nodes) > 0 && len(s.Nodes[0].Plugins) > 0 {
+		control := "unix://" + s.Nodes[0].Plugins[0].Control
+		fmt.Fprintf(t, "break it:\tkmsharness plugin inject hang method=Status --control %s\n", control)
+		fmt.Fprintf(t, "mend it:\tkmsharness plugin release --control %s\n", control)
+	}
+	fmt.Fprintf(t, "end it:\t%s\n", cmp.Or(s.End, "kmsharness down"))
+	return t.Flush()
 }
-
-// read returns false while there is no state.
-func (p upPlace) read() (s upState, ok bool, err error) {
-	data, err := os.ReadFile(p.file("state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, false, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err != nil {
-		return s, false, fmt.Errorf("read the environment's state: %w", err)
-	}
-	return s, true, nil
-}
-
-func (p upPlace) forget() error { return os.RemoveAll(p.file("state.json")) }

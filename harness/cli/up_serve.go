@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,11 +12,14 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
@@ -25,11 +29,14 @@ const upSource = "up"
 
 // serve is an environment from its boot until ctx ends.
 func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err error) {
+	if f.stateFD != 0 { // programs of the environment must not keep it open
+		unix.CloseOnExec(f.stateFD)
+	}
 	held, err := place.take()
 	if err != nil {
 		return err
 	}
-	defer func() { err = cmp.Or(err, place.forget(), held.Close()) }()
+	defer func() { err = cmp.Or(err, held.Close()) }()
 	b, err := local.New(local.Options{System: f.sut})
 	if err != nil {
 		return err
@@ -51,7 +58,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	heading := env.RunMetadata()
 	heading.Scenario, heading.Plugin = f.scenario().Name, f.sut.Plugin.Implementation()
 	log.Record(time.Now(), upSource, &heading)
-	if err := f.ready(w, place, env, file.Name()); err != nil {
+	if err := f.ready(w, env, file.Name()); err != nil {
 		return errors.Join(err, endUp(ctx, env, log))
 	}
 	if err := flush(ctx, log); err != nil {
@@ -62,7 +69,7 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 }
 
 // ready tells everybody who waits for it.
-func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, historyFile string) error {
+func (f *upFlags) ready(w io.Writer, env backend.Environment, historyFile string) error {
 	described, ok := env.(*live.Environment)
 	if !ok {
 		return fmt.Errorf("describe the environment: the backend cannot, it is a %T", env)
@@ -80,23 +87,20 @@ func (f *upFlags) ready(w io.Writer, place upPlace, env backend.Environment, his
 	if err := s.print(w); err != nil {
 		return err
 	}
-	return place.write(s)
+	if f.stateFD == 0 {
+		return nil
+	}
+	state := os.NewFile(uintptr(f.stateFD), "state")
+	return errors.Join(json.NewEncoder(state).Encode(s), state.Close())
 }
 
 // flush keeps the history file fresh until ctx ends.
 func flush(ctx context.Context, log *history.Log) error {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-			if err := log.Flush(); err != nil {
-				return fmt.Errorf("write the history: %w", err)
-			}
-		}
+	err := poll.Until(ctx, flushEvery, func() (bool, error) { return false, log.Flush() })
+	if ctx.Err() != nil {
+		return nil
 	}
+	return fmt.Errorf("write the history: %w", err)
 }
 
 // endUp ends the environment and its history, although ctx is over.

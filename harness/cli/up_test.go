@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 )
 
@@ -83,12 +85,15 @@ func TestDetach(t *testing.T) {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}
-	script := fmt.Sprintf(`echo "{\"PID\": $$, \"History\": \"h\"}" > %[1]s.new; mv %[1]s.new %[1]s; exec tail -f /dev/null`, place.file("state.json"))
-	s, err := detach(context.Background(), &bytes.Buffer{}, place, "/bin/sh", []string{"-c", script})
+	s, err := detach(context.Background(), &bytes.Buffer{}, place, "/bin/sh", []string{"-c", `echo "{\"PID\": $$, \"History\": \"h\"}" >&3; exec tail -f /dev/null`})
 	if err != nil || s.History != "h" {
 		t.Fatalf("state %+v, %v", s, err)
 	}
-	if err := terminate(context.Background(), s.PID, func() (bool, error) { return reaped(s.PID) }); err != nil {
+	reaped := func() (bool, error) {
+		got, err := unix.Wait4(s.PID, nil, unix.WNOHANG, nil)
+		return got == s.PID, err
+	}
+	if err := terminate(context.Background(), s.PID, reaped); err != nil {
 		t.Error(err)
 	}
 }

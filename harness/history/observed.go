@@ -54,7 +54,6 @@ type Call struct {
 	Faults []string `json:"faults,omitempty"`
 }
 
-// Outcomes of a Call.
 const (
 	CallOK        = "ok"
 	CallError     = "error"

@@ -60,14 +60,12 @@ func HaveReport(node, keyID string, status contract.Status) types.GomegaMatcher 
 	}}
 }
 
-// matcher implements types.GomegaMatcher.
 type matcher struct {
 	what  string
 	holds func(subject) (holds bool, found string)
 	found string
 }
 
-// Match implements types.GomegaMatcher.
 func (m *matcher) Match(actual any) (holds bool, err error) {
 	s, err := read(actual)
 	if err != nil {
@@ -77,21 +75,17 @@ func (m *matcher) Match(actual any) (holds bool, err error) {
 	return holds, nil
 }
 
-// FailureMessage implements types.GomegaMatcher.
 func (m *matcher) FailureMessage(any) string { return "Expected " + m.what + "\nfound " + m.found }
 
-// NegatedFailureMessage implements types.GomegaMatcher.
 func (m *matcher) NegatedFailureMessage(any) string {
 	return "Expected no " + m.what + "\nfound " + m.found
 }
 
-// subject is what is read of an object or a list.
 type subject struct {
 	conditions []condition
 	reports    map[string]report // by node
 }
 
-// condition of any kind.
 type condition struct{ Type, Status, Reason, Message string }
 
 // String implements fmt.Stringer, without what is empty.
@@ -109,7 +103,6 @@ func (c condition) String() string {
 	return out
 }
 
-// shownChars bounds what is shown of a message.
 const shownChars = 200
 
 func join(all []condition) string {
@@ -127,7 +120,6 @@ type report struct {
 	err     error
 }
 
-// String implements fmt.Stringer.
 func (r report) String() string {
 	if r.err != nil {
 		return r.err.Error()

@@ -18,8 +18,8 @@ func TestSummaryCountsFailedBoots(t *testing.T) {
 		if err := s.WriteText(&text); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.bootedTwice(); got != want || !strings.HasSuffix(text.String(), "\n"+want+s.Line()+"\n") {
-			t.Errorf("%q at the end of %q, want %q", got, text.String(), want)
+		if !strings.HasSuffix(text.String(), "\n\n"+want+s.Line()+"\n") {
+			t.Errorf("%q, want %q at the end", text.String(), want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"text/tabwriter"
 
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
 )
 
@@ -14,12 +15,6 @@ import (
 const (
 	Absent   = "absent"   // the run has no such scenario
 	Violated = "violated" // an invariant that failed: the word for scenarios would read like a result
-)
-
-// Statuses that the checker gives to invariants.
-const (
-	invariantFailed    = "failed"
-	invariantNotJudged = "not-judged"
 )
 
 // Difference is one thing that two runs of the same scenario do not agree on.
@@ -46,7 +41,7 @@ func Compare(a, b map[string]Outcome, hints bool) []Difference {
 		}
 		for _, id := range unionOfKeys(x.Invariants, y.Invariants) {
 			d := Difference{Scenario: name, What: id, A: invariantLabel(x.Invariants[id]), B: invariantLabel(y.Invariants[id])}
-			d.Hint = d.A != Violated && d.B != Violated && (d.A == invariantNotJudged || d.B == invariantNotJudged)
+			d.Hint = d.A != Violated && d.B != Violated && (d.A == string(check.NotJudged) || d.B == string(check.NotJudged))
 			if d.A != d.B && (hints || !d.Hint) {
 				all = append(all, d)
 			}
@@ -72,10 +67,10 @@ func (o Outcome) label() string {
 // invariantLabel: an invariant that a run does not know, because its checker is older, was not judged.
 func invariantLabel(status string) string {
 	switch status {
-	case invariantFailed:
+	case string(check.Failed):
 		return Violated
 	case "":
-		return invariantNotJudged
+		return string(check.NotJudged)
 	}
 	return status
 }

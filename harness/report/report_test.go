@@ -263,7 +263,8 @@ func TestMarkdownIsBounded(t *testing.T) {
 func TestMachine(t *testing.T) {
 	s := summary(result.Passed, result.Failed)
 	s.Results[0].Covers = []string{"S0-02", "S0-01"}
-	data, err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}, []string{"S1-02", "S0-01", "S0-02", "S1-01"}).Encode()
+	var data bytes.Buffer
+	err := report.NewMachine(s, "all", []report.MachineRun{{Column: "local", Result: s.Results[1]}}, []string{"S1-02", "S0-01", "S0-02", "S1-01"}).Write(&data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,7 @@ func TestMachine(t *testing.T) {
 		} `json:"runs"`
 		Statements, NotExercised []string
 	}
-	if err := json.Unmarshal(data, &got); err != nil || got.Schema != report.SummarySchema || got.OK || got.Counts["failed"] != 1 || got.Counts["could not run"] != 0 {
+	if err := json.Unmarshal(data.Bytes(), &got); err != nil || got.Schema != report.SummarySchema || got.OK || got.Counts["failed"] != 1 || got.Counts["could not run"] != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if !slices.Equal(got.Statements, []string{"S0-01", "S0-02"}) || !slices.Equal(got.NotExercised, []string{"S1-01", "S1-02"}) {

@@ -1,11 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/text"
 )
@@ -92,8 +95,8 @@ func (s Summary) Counts() string {
 	return text
 }
 
-// nothingJudged says why no scenario was judged; empty if one was.
-func (s Summary) nothingJudged() string {
+// NothingJudged says why no scenario was judged; empty if one was.
+func (s Summary) NothingJudged() string {
 	could, ended := s.Count(result.CouldNotRun), s.Count(result.Interrupted)+s.Count(result.NotBegun)
 	switch {
 	case s.ran() > 0:
@@ -108,22 +111,14 @@ func (s Summary) nothingJudged() string {
 	return "No scenario ran, which is a failure: none was selected. Look at the files or labels."
 }
 
-// bootedTwice is a line for the clusters that did not come up at the first attempt; empty if there are none.
-func (s Summary) bootedTwice() string {
-	var causes []string
-	for _, r := range s.sorted() {
+// BootedTwice are the clusters that did not come up at the first attempt, with the causes.
+func (s Summary) BootedTwice() (causes []string) {
+	for _, r := range s.Sorted() {
 		if len(r.FailedBoots) > 0 {
 			causes = append(causes, r.Scenario+": "+result.Indent(strings.Join(r.FailedBoots, "; and again: ")))
 		}
 	}
-	switch len(causes) {
-	case 0:
-		return ""
-	case 1:
-		return "1 cluster was booted twice: " + causes[0] + "\n"
-	default:
-		return fmt.Sprintf("%d clusters were booted twice: %s\n", len(causes), strings.Join(causes, "; "))
-	}
+	return causes
 }
 
 // backend is the backend of all, with the wire forms of a run that has more than the default one, and the plugin or the operator under test.
@@ -154,11 +149,75 @@ func (s Summary) backend() string {
 	return s.Backend + " (" + strings.Join(slices.Compact(forms), ", ") + ")" + under
 }
 
-// sorted is the results by area and name, as everything shows them.
-func (s Summary) sorted() []result.Result {
+// Sorted is the results by area and name, as everything shows them.
+func (s Summary) Sorted() []result.Result {
 	out := slices.Clone(s.Results)
 	slices.SortStableFunc(out, func(a, b result.Result) int {
 		return strings.Compare(a.Area+"\x00"+a.Scenario, b.Area+"\x00"+b.Scenario)
 	})
 	return out
+}
+
+// maxWaits is how many of the longest waits are shown of a run.
+const maxWaits = 5
+
+// maxWaitChars bounds the description of a wait.
+const maxWaitChars = 80
+
+// WaitsText is what all scenarios waited for longest, and the share of their preparation; empty if nothing is known of it.
+func (s Summary) WaitsText() string {
+	type of struct {
+		result.Wait
+		scenario string
+	}
+	var all []of
+	var preparation, whole time.Duration
+	measured := 0
+	for _, r := range s.Sorted() {
+		if len(r.Waits) == 0 {
+			continue
+		}
+		measured, preparation, whole = measured+1, preparation+r.Preparation, whole+r.Took
+		for _, w := range r.Waits {
+			all = append(all, of{w, r.Scenario})
+		}
+	}
+	if measured == 0 {
+		return ""
+	}
+	slices.SortStableFunc(all, func(a, b of) int { return cmp.Compare(b.Took, a.Took) })
+	var longest []string
+	for _, w := range all[:min(len(all), maxWaits)] {
+		longest = append(longest, fmt.Sprintf("%s %v (%s)", contract.SafeText(w.For, maxWaitChars), text.Tenths(w.Took), w.scenario))
+	}
+	text := fmt.Sprintf("waited longest for: %s\npreparation: %v of %v", strings.Join(longest, "; "), text.Tenths(preparation), text.Tenths(whole))
+	if measured > 1 {
+		text += fmt.Sprintf(", added up over %d scenarios, which may run side by side", measured)
+	}
+	return text
+}
+
+// CoverageOf is a line that says which invariants no scenario exercised: an invariant that judged nothing has not passed. It is empty if there is
+// no verdict at all.
+func CoverageOf(verdicts []check.Verdict) string {
+	var all, exercised []string
+	for _, v := range verdicts {
+		for _, i := range v.Invariants {
+			if !slices.Contains(all, i.ID) {
+				all = append(all, i.ID)
+			}
+			if i.Judged > 0 {
+				exercised = append(exercised, i.ID)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	idle := slices.DeleteFunc(slices.Clone(all), func(id string) bool { return slices.Contains(exercised, id) })
+	line := fmt.Sprintf("invariants: %d of %d were exercised", len(all)-len(idle), len(all))
+	if len(idle) > 0 {
+		line += "; judged nothing: " + strings.Join(idle, ", ")
+	}
+	return line
 }

@@ -1,7 +1,9 @@
 package result
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -42,15 +44,22 @@ func (r Result) Save(dir string) error {
 	return nil
 }
 
-// Replace writes a file at once or not at all, and makes its folder.
-func Replace(file string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
+// Write writes a file at once or not at all, and makes its folder.
+func Write(file string, write func(io.Writer) error) error {
+	var text bytes.Buffer
+	err := write(&text)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(file), 0o755)
 	}
-	return atomicfile.Write(file, data, 0o644)
+	if err == nil {
+		err = atomicfile.Write(file, text.Bytes(), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", file, err)
+	}
+	return nil
 }
 
-// ReadResult reads the result of one scenario.
 func ReadResult(file string) (r Result, err error) {
 	err = input.JSON(file, "a result", MaxBytes, &r)
 	return r, err

@@ -8,7 +8,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Status of one scenario.
 type Status string
 
 const (

@@ -30,13 +30,10 @@ type mood struct {
 	share        uint32        // of the kinds of faults that may happen, in percent
 }
 
-// longDrawing draws a seed of hours.
-type longDrawing struct{ *drawing }
-
-func (l longDrawing) mood() mood {
-	i := l.plan.Timing.Interval
-	return mood{seed: l.seed, disturbances: pick(l.rng, 1, 2, 3, 4, 6, 9), share: uint32(pick(l.rng, 15, 30, 50, 75, 100)),
-		gap: time.Duration(pick(l.rng, 1, 4, 10, 30, 90)) * i}
+func (d *drawing) mood() mood {
+	i := d.plan.Timing.Interval
+	return mood{seed: d.seed, disturbances: pick(d.rng, 1, 2, 3, 4, 6, 9), share: uint32(pick(d.rng, 15, 30, 50, 75, 100)),
+		gap: time.Duration(pick(d.rng, 1, 4, 10, 30, 90)) * i}
 }
 
 // allows draws by the kind's name, so that it does not matter which kinds there are besides.
@@ -53,43 +50,42 @@ const ending = 12
 func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
 
 // longDisturbances go on until the plan's time is filled.
-func (l longDrawing) longDisturbances(subjects []subject) []steps {
-	m := l.mood()
+func (d *drawing) longDisturbances(subjects []subject) []steps {
+	m := d.mood()
 	subjects = compatible(subjects[:min(len(subjects), m.disturbances)])
 	var out []steps
 	for _, s := range subjects {
-		l.brief = s.needed && l.plan.Timing.Interval > 5*time.Second && slices.ContainsFunc(subjects, func(s subject) bool { return s.serves })
-		out = append(out, l.longDisturbance(s, m, mostSteps/len(subjects)))
-		l.brief = false
+		d.brief = s.needed && d.plan.Timing.Interval > 5*time.Second && slices.ContainsFunc(subjects, func(s subject) bool { return s.serves })
+		out = append(out, d.longDisturbance(s, m, mostSteps/len(subjects)))
+		d.brief = false
 	}
 	if !acts(out) { // a seed without any fault shows nothing
-		l.brief = true
+		d.brief = true
 		out[0] = slices.Insert(out[0], 1, subjects[0].episode()...)
-		l.brief = false
+		d.brief = false
 	}
 	return out
 }
 
-// acts reports whether rows do anything but wait.
 func acts(disturbances []steps) bool {
 	return slices.ContainsFunc(slices.Concat(disturbances...), func(s scenario.Step) bool { return s.Wait.IsZero() })
 }
 
-func (l longDrawing) longDisturbance(s subject, m mood, most int) (row steps) {
+func (d *drawing) longDisturbance(s subject, m mood, most int) (row steps) {
 	var length time.Duration
 	count := 0
-	for faults := l.plan.faults(); length < faults && count < most; {
+	for faults := d.plan.faults(); length < faults && count < most; {
 		gap := max(m.gap, 4*faults/time.Duration(most)) // so that what may be long enough is
 		if s.rare {
 			gap = max(gap, faults/rareEpisodes)
 		}
-		pause := wait(milliseconds(min(1+time.Duration(l.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration)))
-		episode := l.allowed(s, m) // none: nothing of this row may happen, and time passes all the same
+		pause := wait(milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration)))
+		episode := d.allowed(s, m) // none: nothing of this row may happen, and time passes all the same
 		row = append(append(row, pause), episode...)
 		for _, s := range append(episode, pause) {
 			count += weight(s)
 		}
-		length += l.lasting(append(episode, pause))
+		length += d.lasting(append(episode, pause))
 	}
 	return row
 }
@@ -103,7 +99,7 @@ func weight(s scenario.Step) int {
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
-func (l longDrawing) allowed(s subject, m mood) steps {
+func (d *drawing) allowed(s subject, m mood) steps {
 	for range redraws {
 		episode := s.episode()
 		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
@@ -114,9 +110,9 @@ func (l longDrawing) allowed(s subject, m mood) steps {
 }
 
 // lasting is how long steps take, without what their actions need.
-func (l longDrawing) lasting(of steps) (sum time.Duration) {
+func (d *drawing) lasting(of steps) (sum time.Duration) {
 	for _, s := range of {
-		length, _ := s.Wait.Resolve(l.plan.Timing) // zero for what is no wait; those that are drawn are durations
+		length, _ := s.Wait.Resolve(d.plan.Timing) // zero for what is no wait; those that are drawn are durations
 		sum += length
 	}
 	return sum

@@ -7,31 +7,28 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// operatorDrawing draws a seed with an operator.
-type operatorDrawing struct{ *drawing }
-
 // operated makes a seed one in which an operator switches the encryption, again and again and often before it is done, while it
 // and what it needs come and go.
-func (o operatorDrawing) operated(s *scenario.Scenario) {
+func (d *drawing) operated(s *scenario.Scenario) {
 	s.Title, s.Area = "Whatever comes between an operator and its switches, no object is lost, and the last requested configuration takes effect.", "lifecycle"
 	s.Topology.Lifecycle, s.Topology.KeyIDs = scenario.LifecycleOperator, nil
-	s.Steps = append(steps{together(append([]steps{o.desiredStates()}, o.beside()...))}, settled()...)
+	s.Steps = append(steps{together(append([]steps{d.desiredStates()}, d.beside()...))}, settled()...)
 }
 
 // desiredStates are what the cluster's APIServer object asks for, one after another.
-func (o operatorDrawing) desiredStates() steps {
-	row := steps{step(&scenario.Data{Op: scenario.DataWrite, Count: pick(o.rng, 1, 6, 20), Size: 256})}
-	for i := range pick(o.rng, 1, 2, 3, 4) {
+func (d *drawing) desiredStates() steps {
+	row := steps{step(&scenario.Data{Op: scenario.DataWrite, Count: pick(d.rng, 1, 6, 20), Size: 256})}
+	for i := range pick(d.rng, 1, 2, 3, 4) {
 		waits := []string{"0I", "1I", "3I", "10I", "20I", "40I"}
 		if i == 0 { // it is KMS, for a while: without a plugin there is little to judge
 			waits = waits[2:]
 		}
-		row = append(row, o.desired(i == 0), o.wait(waits...))
+		row = append(row, d.desired(i == 0), d.wait(waits...))
 	}
 	return row
 }
 
-func (o operatorDrawing) desired(kms bool) scenario.Step {
+func (d *drawing) desired(kms bool) scenario.Step {
 	vault := func(key string) scenario.APIServer {
 		return scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]params{"vault": {"vaultKeyPath": "transit/keys/" + key}}}
 	}
@@ -39,58 +36,58 @@ func (o operatorDrawing) desired(kms bool) scenario.Step {
 	if !kms {
 		all = append(all, scenario.APIServer{Type: scenario.TypeIdentity}, scenario.APIServer{Type: scenario.TypeAESCBC}, scenario.APIServer{Type: scenario.TypeAESGCM})
 	}
-	what := pick(o.rng, all...)
-	if o.rng.IntN(5) == 0 { // one API server gets it later than the others
-		node := o.node()
-		what.Lag.Nodes = map[string]scenario.Duration{node: scenario.D(pick(o.rng, "1s", "8s"))}
+	what := pick(d.rng, all...)
+	if d.rng.IntN(5) == 0 { // one API server gets it later than the others
+		node := d.node()
+		what.Lag.Nodes = map[string]scenario.Duration{node: scenario.D(pick(d.rng, "1s", "8s"))}
 	}
 	return step(&what)
 }
 
 // beside is what goes wrong meanwhile, each in a row of its own.
-func (o operatorDrawing) beside() (disturbances []steps) {
+func (d *drawing) beside() (disturbances []steps) {
 	// One node at most: the others serve meanwhile. What goes, goes as a process, as a pod or with the whole node, always the same.
-	gone := scenario.Selector{Node: o.node(), Role: pick(o.rng, history.RoleAPIServer, history.RolePod, history.RoleNode)}
+	gone := scenario.Selector{Node: d.node(), Role: pick(d.rng, history.RoleAPIServer, history.RolePod, history.RoleNode)}
 	operator := scenario.Selector{Role: history.RoleOperator}
 	cut := &scenario.KMS{Op: scenario.KMSCut}
 	all := []func() steps{
 		func() steps {
-			if o.rng.IntN(2) == 0 {
+			if d.rng.IntN(2) == 0 {
 				return steps{step(&scenario.Process{Do: scenario.VerbRestart, Target: operator, With: scenario.WithKill})}
 			}
-			return o.killed(operator)
+			return d.killed(operator)
 		},
-		func() steps { return o.killed(gone) },
-		o.balancer,
+		func() steps { return d.killed(gone) },
+		d.balancer,
 		func() steps {
-			return o.lasts(&scenario.Process{Do: scenario.VerbRestart, Target: operator, Release: scenario.ReleaseOlder},
+			return d.lasts(&scenario.Process{Do: scenario.VerbRestart, Target: operator, Release: scenario.ReleaseOlder},
 				&scenario.Process{Do: scenario.VerbRestart, Target: operator, Release: scenario.ReleaseNewer})
 		},
 		func() steps { return steps{step(&scenario.Rotate{})} },
-		func() steps { return o.lasts(cut, scenario.Undo(cut)) },
-		o.aggregator,
-		o.write,
+		func() steps { return d.lasts(cut, scenario.Undo(cut)) },
+		d.aggregator,
+		d.write,
 	}
-	if len(o.nodes) < 3 {
+	if len(d.nodes) < 3 {
 		all = slices.Delete(all, 1, 3)
-	} else if o.rng.IntN(2) == 0 { // a node comes and goes, which nothing else is about, and all the others are there then
-		n := o.setApart()
-		all[1] = func() steps { return o.nodeChange(n) }
+	} else if d.rng.IntN(2) == 0 { // a node comes and goes, which nothing else is about, and all the others are there then
+		n := d.setApart()
+		all[1] = func() steps { return d.nodeChange(n) }
 	}
-	o.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for _, episode := range all[:pick(o.rng, 1, 2, 3)] {
-		disturbances = append(disturbances, o.row(episode, "0I", "2I", "7I", "20I"))
+	d.rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, episode := range all[:pick(d.rng, 1, 2, 3)] {
+		disturbances = append(disturbances, d.row(episode, "0I", "2I", "7I", "20I"))
 	}
 	return disturbances
 }
 
 // lasts is during, for what a switch waits for and so must end soon.
-func (o operatorDrawing) lasts(begin, end scenario.Action) steps {
-	return steps{step(begin), o.wait("0I", "1I", "3I", "9I"), step(end)}
+func (d *drawing) lasts(begin, end scenario.Action) steps {
+	return steps{step(begin), d.wait("0I", "1I", "3I", "9I"), step(end)}
 }
 
-func (o operatorDrawing) killed(who scenario.Selector) steps {
-	return o.lasts(process(scenario.VerbKill, who), process(scenario.VerbStart, who))
+func (d *drawing) killed(who scenario.Selector) steps {
+	return d.lasts(process(scenario.VerbKill, who), process(scenario.VerbStart, who))
 }
 
 // settled is the phase after the last fault has ended and the last configuration was requested: the operator completes it, in the time that four switches take at

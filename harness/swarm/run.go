@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -20,7 +22,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario/view"
 )
 
-// Options of a run over seeds.
 type Options struct {
 	From, To int64 // both included
 	Jobs     int   // seeds at the same time
@@ -47,43 +48,39 @@ type Seed struct {
 
 // Run simulates every seed, until ctx ends. An error is one of the harness, and says nothing of any seed.
 func Run(ctx context.Context, o Options) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	jobs, running := errgroup.WithContext(ctx)
 	seeds := make(chan int64)
-	var all sync.WaitGroup
 	var telling sync.Mutex
 	for range max(o.Jobs, 1) {
-		all.Go(func() {
+		jobs.Go(func() error {
 			one, end, err := o.job()
 			if err != nil {
-				cancel(err)
-				return
+				return err
 			}
 			defer end()
 			for seed := range seeds {
-				s, err := one(ctx, seed)
-				if ctx.Err() != nil && s.Result.Status != result.Passed {
-					return // it was interrupted, which says nothing of the seed
+				s, err := one(running, seed)
+				if running.Err() != nil && s.Result.Status != result.Passed {
+					return nil // it was interrupted, which says nothing of the seed
 				}
 				if err != nil {
-					cancel(fmt.Errorf("seed %d: %w", seed, err))
-					return
+					return fmt.Errorf("seed %d: %w", seed, err)
 				}
 				telling.Lock()
 				o.Done(s)
 				telling.Unlock()
 			}
+			return nil
 		})
 	}
-	for seed := o.From; seed <= o.To && ctx.Err() == nil; seed++ {
+	for seed := o.From; seed <= o.To && running.Err() == nil; seed++ {
 		select {
 		case seeds <- seed:
-		case <-ctx.Done():
+		case <-running.Done():
 		}
 	}
 	close(seeds)
-	all.Wait()
-	return context.Cause(ctx)
+	return cmp.Or(jobs.Wait(), context.Cause(ctx))
 }
 
 // simulate simulates one seed at a time.
@@ -126,7 +123,6 @@ func (o Options) reproduce(seed int64) string {
 	return fmt.Sprintf("kmsharness simulate --seeds %d%s", seed, o.Plan.flags())
 }
 
-// keep writes the scenario file of a seed.
 func (o Options) keep(seed int64) (file string, err error) {
 	text, err := o.Plan.Draw(seed)
 	if err != nil {

@@ -1,10 +1,12 @@
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
@@ -37,19 +39,12 @@ type Shrunk struct {
 	Runs  int
 }
 
-type shrinking struct {
-	parser *scenario.Parser
-	seed   int64
-	runs   int
-}
-
 // Shrink shrinks a scenario that fails with a seed. Ok is false if it does not fail.
 func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int64) (out Shrunk, ok bool, err error) {
 	parser, err := standard.Parser()
 	if err != nil {
 		return Shrunk{}, false, err
 	}
-	s := &shrinking{parser: parser, seed: seed}
 	b, w, ok, err := o.backend(ctx, long, seed)
 	if err != nil || !ok {
 		return Shrunk{}, false, err
@@ -57,25 +52,27 @@ func (o Shrinker) Shrink(ctx context.Context, long *scenario.Scenario, seed int6
 	named := *long
 	named.Name, named.File, named.Labels, named.OnlyKind, named.Covers = shortName(long.Name), "", nil, "", nil
 	named.Title = fmt.Sprintf("Shrunk from %s with seed %d: it violates %s.", long.Name, seed, short(w.String()))
-	runs := o.Runs
-	if runs == 0 {
-		runs = DefaultShrinkRuns
-	}
-	steps := shrink.Size(long).Steps
-	fails := shrink.Bounded(func(c *scenario.Scenario) bool {
-		if !s.failsLike(ctx, b, c, w) {
-			o.progress(named.Name, s.runs, steps)
+	runs, steps := 0, shrink.Size(long).Steps
+	fails := shrink.Bounded(func(c *scenario.Scenario) bool { // one that cannot be, or cannot be run to its end, does not fail
+		if parser.Validate(c) != nil || ctx.Err() != nil {
 			return false
 		}
-		steps = shrink.Size(c).Steps
-		o.progress(named.Name, s.runs, steps)
-		return true
-	}, runs)
+		runs++
+		verdict, err := judge(ctx, b, c, seed)
+		alike := err == nil && slices.Contains(ways(verdict), w)
+		if alike {
+			steps = shrink.Size(c).Steps
+		}
+		if o.Progress != nil {
+			o.Progress(named.Name, runs, steps)
+		}
+		return alike
+	}, cmp.Or(o.Runs, DefaultShrinkRuns))
 	shortest := shrink.Scenario(&named, b.Timing(), fails)
 	if err := context.Cause(ctx); err != nil {
 		return Shrunk{}, false, err
 	}
-	out = Shrunk{File: filepath.Join(o.Out, shortest.Name+".yaml"), Fails: w.String(), Steps: shrink.Size(shortest).Steps, Runs: s.runs}
+	out = Shrunk{File: filepath.Join(o.Out, shortest.Name+".yaml"), Fails: w.String(), Steps: shrink.Size(shortest).Steps, Runs: runs}
 	return out, true, o.write(out, b, shortest, seed)
 }
 
@@ -99,12 +96,6 @@ func (o Shrinker) Failed(ctx context.Context, all *Summary, plan Plan) error {
 	return nil
 }
 
-func (o Shrinker) progress(name string, runs, steps int) {
-	if o.Progress != nil {
-		o.Progress(name, runs, steps)
-	}
-}
-
 // backend is the first on which the scenario fails, and in which way.
 func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int64) (backend.Backend, way, bool, error) {
 	for _, b := range o.Backends {
@@ -112,8 +103,8 @@ func (o Shrinker) backend(ctx context.Context, long *scenario.Scenario, seed int
 		if err != nil {
 			return nil, way{}, false, fmt.Errorf("shrink %s: %w", long.Name, err)
 		}
-		if w, ok := wayOf(verdict); ok {
-			return b, w, true, nil
+		if all := ways(verdict); len(all) > 0 {
+			return b, all[0], true, nil
 		}
 	}
 	return nil, way{}, false, nil

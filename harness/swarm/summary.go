@@ -1,11 +1,22 @@
 package swarm
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"maps"
+	"math/big"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
+	"github.com/kmsharness/kmsharness/internal/input"
 )
 
 // Schema names the form of summary.json.
@@ -50,7 +61,6 @@ type Pair struct {
 	Judged int `json:"judged"`
 }
 
-// Failed is a seed that did not pass.
 type Failed struct {
 	Seed   int64         `json:"seed"`
 	Status result.Status `json:"status"`
@@ -105,4 +115,127 @@ func violated(r result.Result) []string {
 		ids[f.ID] = true
 	}
 	return slices.Sorted(maps.Keys(ids))
+}
+
+// Merge is the summary of all shards of one run. It is an error if they are not of one run, or if a seed was simulated twice: it
+// would be counted twice. Seeds that are missing are told by Missing.
+func Merge(shards []*Summary) (*Summary, error) {
+	if len(shards) == 0 {
+		return nil, fmt.Errorf("merge: no summary, expected at least one")
+	}
+	all := NewSummary(shards[0].Wanted, shards[0].Settings)
+	for i, s := range shards {
+		switch {
+		case s.Wanted != all.Wanted:
+			return nil, fmt.Errorf("merge: summary %d is of seeds %v, the first of %v: expected shards of one run", i+1, s.Wanted, all.Wanted)
+		case !maps.Equal(s.Settings, all.Settings):
+			return nil, fmt.Errorf("merge: summary %d was simulated with %v, the first with %v: expected the same", i+1, s.Settings, all.Settings)
+		}
+		if twice, ok := overlap(all.Done, s.Done); ok {
+			return nil, fmt.Errorf("merge: seeds %v stand in more than one summary, also in number %d: expected each once", twice, i+1)
+		}
+		all.take(s)
+	}
+	return all, nil
+}
+
+func (s *Summary) take(o *Summary) {
+	s.Done = joined(append(s.Done, o.Done...))
+	s.Seeds += o.Seeds
+	s.Passed += o.Passed
+	s.Events += o.Events
+	s.VirtualSeconds += o.VirtualSeconds
+	s.WallSeconds = max(s.WallSeconds, o.WallSeconds)
+	s.Hash = s.Hash.And(o.Hash)
+	s.Failed = append(s.Failed, o.Failed...)
+	slices.SortFunc(s.Failed, func(a, b Failed) int { return cmp.Compare(a.Seed, b.Seed) })
+	for id, c := range o.Invariants {
+		was := s.Invariants[id]
+		s.Invariants[id] = Count{was.Seeds + c.Seeds, was.Judged + c.Judged, was.Violated + c.Violated}
+	}
+	for kind, seeds := range o.Faults {
+		s.Faults[kind] += seeds
+	}
+	for kind, of := range o.Pairs {
+		if s.Pairs[kind] == nil {
+			s.Pairs[kind] = map[string]Pair{}
+		}
+		for id, p := range of {
+			was := s.Pairs[kind][id]
+			s.Pairs[kind][id] = Pair{was.Seeds + p.Seeds, was.Judged + p.Judged}
+		}
+	}
+}
+
+// SummaryFile is a summary for programs, below the output directory.
+const SummaryFile = "summary.json"
+
+// maxSummaryBytes bounds what is read: a thousand failed seeds are a megabyte.
+const maxSummaryBytes = 256 << 20
+
+func (s *Summary) Save(dir string) error {
+	if err := atomicfile.WriteJSON(filepath.Join(dir, SummaryFile), s, 0o644); err != nil {
+		return fmt.Errorf("save the summary: %w", err)
+	}
+	return nil
+}
+
+// Load reads a summary: a file, or summary.json in a directory.
+func Load(path string) (*Summary, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, SummaryFile)
+	}
+	s := &Summary{}
+	if err := input.JSON(path, "a summary", maxSummaryBytes, s); err != nil {
+		return nil, fmt.Errorf("read a summary: %w", err)
+	}
+	if err := s.validate(); err != nil {
+		return nil, fmt.Errorf("read the summary %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Summary) validate() error {
+	if s.Schema != Schema {
+		return fmt.Errorf("its schema is %q, expected %q", s.Schema, Schema)
+	}
+	done := int64(0)
+	for _, r := range s.Done {
+		done += r.To - r.From + 1
+	}
+	if done != int64(s.Seeds) || len(joined(slices.Clone(s.Done))) != len(s.Done) {
+		return errors.New("the seeds that it lists are not as many as it counts: it was changed, or cut off")
+	}
+	return nil
+}
+
+// Hash is one of the histories of many seeds: the sum of what each adds, so that neither the order nor the shards matter. The empty
+// one is of no seed. It tells runs apart that differ by chance or mistake, not by intent.
+type Hash string
+
+const hashPrefix = "sha256:"
+
+// With is the hash of one history more.
+func (h Hash) With(seed int64, history [sha256.Size]byte) Hash {
+	var line [8 + sha256.Size]byte
+	binary.BigEndian.PutUint64(line[:8], uint64(seed))
+	copy(line[8:], history[:])
+	sum := sha256.Sum256(line[:])
+	return hashOf(new(big.Int).Add(h.number(), new(big.Int).SetBytes(sum[:])))
+}
+
+// And is the hash of the seeds of both.
+func (h Hash) And(o Hash) Hash { return hashOf(new(big.Int).Add(h.number(), o.number())) }
+
+func hashOf(n *big.Int) Hash {
+	n.Mod(n, new(big.Int).Lsh(big.NewInt(1), 8*sha256.Size))
+	return Hash(fmt.Sprintf("%s%064x", hashPrefix, n))
+}
+
+func (h Hash) number() *big.Int {
+	n, ok := new(big.Int).SetString(strings.TrimPrefix(string(h), hashPrefix), 16)
+	if !ok {
+		return new(big.Int)
+	}
+	return n
 }

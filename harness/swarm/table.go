@@ -65,7 +65,12 @@ func (s *Summary) invariantTable(b *strings.Builder) {
 
 // pairTable is by kind of fault and invariant. NOTHING-RAN is left out: it is about the run as a whole.
 func (s *Summary) pairTable(b *strings.Builder) {
-	ids := slices.DeleteFunc(invariantIDs(), func(id string) bool { return id == "NOTHING-RAN" })
+	var ids []string
+	for _, i := range check.Invariants() {
+		if i.ID != "NOTHING-RAN" {
+			ids = append(ids, i.ID)
+		}
+	}
 	t := tabwriter.NewWriter(b, 0, 8, 1, ' ', tabwriter.AlignRight)
 	holes, width := 0, 0
 	for kind := range s.Faults {
@@ -97,13 +102,6 @@ func (s *Summary) pairTable(b *strings.Builder) {
 	for part := range slices.Chunk(legend, 7) {
 		b.WriteString("  " + strings.Join(part, ", ") + "\n")
 	}
-}
-
-func invariantIDs() (ids []string) {
-	for _, i := range check.Invariants() {
-		ids = append(ids, i.ID)
-	}
-	return ids
 }
 
 // shortID is the head of a narrow column: the first letters of several words, or three of one.

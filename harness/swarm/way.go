@@ -1,10 +1,19 @@
 package swarm
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
+	"k8s.io/utils/clock"
+
+	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 )
 
 // way is how a scenario failed: the first invariant that was violated; where none was, the expectation or the action that failed.
@@ -21,15 +30,7 @@ func (w way) String() string {
 // failedAction is what a verdict says of one.
 var failedAction = regexp.MustCompile(`^action \S+ \(([^)]*)\) failed`)
 
-// wayOf gives the way in which a verdict failed; ok is false if it passed, or nothing can be said.
-func wayOf(v check.Verdict) (w way, ok bool) {
-	for _, w := range ways(v) {
-		return w, true
-	}
-	return way{}, false
-}
-
-// ways are all of them, invariants first.
+// ways are those in which a verdict failed, invariants first; none if it passed, or nothing can be said.
 func ways(v check.Verdict) (out []way) {
 	for _, i := range v.Invariants {
 		if i.Status == check.Failed {
@@ -55,4 +56,14 @@ func short(s string) string {
 		return string(runes[:most]) + " …"
 	}
 	return string(runes)
+}
+
+// judge simulates a scenario and keeps nothing but the verdict.
+func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed int64) (verdict check.Verdict, err error) {
+	r := engine.Execute(ctx, b, s, engine.Execution{History: io.Discard, Verdict: func(v check.Verdict) { verdict = v },
+		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed}})
+	if !r.Status.Judged() {
+		return verdict, fmt.Errorf("%s: %s", r.Status, strings.Join(r.Reasons, "; "))
+	}
+	return verdict, nil
 }

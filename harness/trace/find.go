@@ -6,30 +6,31 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/kmsharness/kmsharness/internal/suggest"
 )
 
 // Find gives the operations with a uid, or with the one uid that begins with it. The same uid at an Encrypt and a Decrypt is two.
 func (t *Trace) Find(uid string) ([]Operation, error) {
-	uids := t.uids()
-	full, err := t.complete(uid, uids)
+	full, err := t.complete(uid)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(t.Operations), func(o Operation) bool { return o.UID != full }), nil
 }
 
-func (t *Trace) complete(uid string, uids []string) (string, error) {
-	var matches []string
-	for _, u := range uids {
-		if u == uid {
-			return u, nil
-		}
-		if uid != "" && strings.HasPrefix(u, uid) {
-			matches = append(matches, u)
-		}
+// complete is the one uid that begins with a text.
+func (t *Trace) complete(uid string) (string, error) {
+	known := sets.New[string]()
+	for _, o := range t.Operations {
+		known.Insert(o.UID)
 	}
+	uids := sets.List(known.Delete(""))
+	matches := slices.DeleteFunc(slices.Clone(uids), func(u string) bool { return uid == "" || !strings.HasPrefix(u, uid) })
 	switch {
+	case known.Has(uid):
+		return uid, nil
 	case len(matches) == 1:
 		return matches[0], nil
 	case len(matches) > 1:
@@ -38,17 +39,6 @@ func (t *Trace) complete(uid string, uids []string) (string, error) {
 		return "", fmt.Errorf("no operation with uid %q: this history has no envelope operation at all; a scenario that writes data has some, for example uid-followed", uid)
 	}
 	return "", fmt.Errorf("no operation with uid %q; the history has %d%s; --uncorrelated lists what has none", uid, len(uids), suggest.DidYouMean(uid, uids))
-}
-
-func (t *Trace) uids() []string {
-	var out []string
-	for _, o := range t.Operations {
-		if o.UID != "" {
-			out = append(out, o.UID)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // Story is an object and the operations that it has to do with.

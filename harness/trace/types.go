@@ -9,7 +9,6 @@ const (
 	RemoteKMS = "remote-kms"
 )
 
-// Operations.
 const (
 	Encrypt = "encrypt"
 	Decrypt = "decrypt"
@@ -122,7 +121,6 @@ type Gap struct {
 	Text   string `json:"text"`
 }
 
-// Reason of a gap.
 type Reason string
 
 const (

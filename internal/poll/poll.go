@@ -21,3 +21,15 @@ func Until(ctx context.Context, every time.Duration, done func() (bool, error)) 
 		}
 	}
 }
+
+// Each calls do at every tick until ctx ends.
+func Each(ctx context.Context, ticks <-chan time.Time, do func()) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks:
+			do()
+		}
+	}
+}

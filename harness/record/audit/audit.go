@@ -138,7 +138,6 @@ func contentType(body json.RawMessage, named bool) string {
 	return ContentTypeMerge
 }
 
-// Writes reports whether a verb changes something.
 func Writes(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }

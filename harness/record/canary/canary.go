@@ -12,12 +12,12 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // Source in the history.
 const Source = "canary"
 
-// Canary of one API server.
 type Canary struct {
 	Sink record.Sink
 	Node string
@@ -32,16 +32,9 @@ type Canary struct {
 
 // Run writes at every tick until ctx ends. What it said of a link ends with it.
 func (c *Canary) Run(ctx context.Context, tick <-chan time.Time) {
-	for {
-		select {
-		case <-tick:
-			c.once(ctx)
-		case <-ctx.Done():
-			if c.broken {
-				c.record(c.Now(), history.LinkOK)
-			}
-			return
-		}
+	poll.Each(ctx, tick, func() { c.once(ctx) })
+	if c.broken {
+		c.record(c.Now(), history.LinkOK)
 	}
 }
 

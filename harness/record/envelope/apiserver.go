@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record"
 )
 
 // Hop and operations of the envelopes that this package records.
@@ -109,4 +110,21 @@ func unquote(text string) (value, rest string, err error) {
 	}
 	value, err = strconv.Unquote(quoted)
 	return value, text[len(quoted):], err
+}
+
+// Recorder records the envelopes of API server logs.
+type Recorder struct {
+	Sink record.Sink
+	// Now gives the year and the time zone that klog leaves out; it must be the zone of the API servers.
+	Now func() time.Time
+}
+
+// Line records one line of the log of the API server on node.
+func (r *Recorder) Line(node string, line []byte) error {
+	l, ok, err := Decode(node, string(line), r.Now())
+	if !ok || err != nil {
+		return err
+	}
+	r.Sink.Record(l.At, "log/"+node, &l.Envelope)
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -63,24 +65,14 @@ func (s *Set) Poll() error {
 
 // Run polls at every tick until ctx is done. A file that cannot be read becomes a problem, once per file.
 func (s *Set) Run(ctx context.Context, ticks <-chan time.Time) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticks:
-			if err := s.Poll(); err != nil {
-				s.note(err)
-			}
+	poll.Each(ctx, ticks, func() {
+		err := s.Poll()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if err != nil && len(s.gone) < maxProblems {
+			s.gone = append(s.gone, err)
 		}
-	}
-}
-
-func (s *Set) note(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.gone) < maxProblems {
-		s.gone = append(s.gone, err)
-	}
+	})
 }
 
 const (
@@ -106,12 +98,7 @@ func (s *Set) finish() error {
 func (s *Set) unfinished() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, f := range s.followers {
-		if f.unfinished() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.followers)), (*Follower).unfinished)
 }
 
 // Close polls a last time, releases the files and says what could not be used. A process may go on writing meanwhile.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 )
 
@@ -37,30 +38,33 @@ type Watcher struct {
 	clock    clock.WithTicker
 	targets  []Target
 
-	mu     sync.Mutex
-	direct map[string]dynamic.Interface
-	cancel map[string]context.CancelFunc
-	wg     sync.WaitGroup
+	mu      sync.Mutex
+	clients map[string]client // by the name of the API server
+	wg      sync.WaitGroup
 }
 
 // New makes a watcher that follows nothing yet.
 func New(sequence *Sequence, clk clock.WithTicker, targets ...Target) *Watcher {
-	return &Watcher{sequence: sequence, clock: clk, targets: targets,
-		direct: map[string]dynamic.Interface{}, cancel: map[string]context.CancelFunc{}}
+	return &Watcher{sequence: sequence, clock: clk, targets: targets, clients: map[string]client{}}
+}
+
+type client struct {
+	dynamic.Interface
+	cancel context.CancelFunc // of what follows through it
 }
 
 // Add starts to follow through the API server of that name, until ctx is done or Remove. An API server that is not
 // there yet is tried until it is.
-func (w *Watcher) Add(ctx context.Context, name string, client dynamic.Interface) {
+func (w *Watcher) Add(ctx context.Context, name string, api dynamic.Interface) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.direct[name] != nil {
+	if _, followed := w.clients[name]; followed {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w.direct[name], w.cancel[name] = client, cancel
+	w.clients[name] = client{api, cancel}
 	for _, t := range w.targets {
-		w.wg.Go(func() { w.follow(ctx, client.Resource(t.GVR), t) })
+		w.wg.Go(func() { w.follow(ctx, api.Resource(t.GVR), t) })
 	}
 }
 
@@ -68,22 +72,17 @@ func (w *Watcher) Add(ctx context.Context, name string, client dynamic.Interface
 func (w *Watcher) Remove(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if cancel := w.cancel[name]; cancel != nil {
-		cancel()
+	if c, followed := w.clients[name]; followed {
+		c.cancel()
 	}
-	delete(w.direct, name)
-	delete(w.cancel, name)
+	delete(w.clients, name)
 }
 
 // Close ends everything and waits for it.
 func (w *Watcher) Close() {
-	w.mu.Lock()
-	for name, cancel := range w.cancel {
-		cancel()
-		delete(w.cancel, name)
-		delete(w.direct, name)
+	for name := range w.all() {
+		w.Remove(name)
 	}
-	w.mu.Unlock()
 	w.wg.Wait()
 }
 
@@ -192,9 +191,10 @@ func (w *Watcher) Settle(ctx context.Context) error {
 
 func (w *Watcher) settle(ctx context.Context, t Target) error {
 	err := errors.New("no API server to read them from")
-	for _, client := range w.clients() {
+	all := w.all()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		var list *unstructured.UnstructuredList
-		if list, err = listOne(ctx, client.Resource(t.GVR), t); err != nil {
+		if list, err = listOne(ctx, all[name].Resource(t.GVR), t); err != nil {
 			continue
 		}
 		if len(list.Items) == 0 {
@@ -212,12 +212,32 @@ func (w *Watcher) settle(ctx context.Context, t Target) error {
 	return err
 }
 
-func (w *Watcher) clients() []dynamic.Interface {
+func (w *Watcher) all() map[string]client {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	clients := make([]dynamic.Interface, 0, len(w.direct))
-	for _, name := range slices.Sorted(maps.Keys(w.direct)) {
-		clients = append(clients, w.direct[name])
-	}
-	return clients
+	return maps.Clone(w.clients)
 }
+
+// Impatient is c for a Watcher: what an API server says about when to come again is kept from client-go, which would
+// sleep that long, in whole seconds and several times in a row. An API server that starts says it of every resource whose
+// cache it has not filled yet, and what happens meanwhile would be observed late, or not at all. The Watcher tries again
+// after RetryEvery.
+func Impatient(c *rest.Config) *rest.Config {
+	c = rest.CopyConfig(c)
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })
+	return c
+}
+
+type impatient struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := i.next.RoundTrip(r)
+	if err == nil {
+		response.Header.Del("Retry-After")
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the transport below, whose idle connections it closes.
+func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }

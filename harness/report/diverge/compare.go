@@ -2,11 +2,17 @@ package diverge
 
 import (
 	"bytes"
+	_ "embed"
 	"encoding/json"
+	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"text/tabwriter"
+	"text/template"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -115,4 +121,33 @@ func during(steps []Saying, at time.Duration) string {
 		}
 	}
 	return text
+}
+
+//go:embed print.tmpl
+var printText string // go:embed needs a variable
+
+// Cells of the table are separated by tabs.
+var printed = template.Must(template.New("").Funcs(template.FuncMap{
+	"safe": func(text string) string { return contract.SafeText(text, 400) },
+	"headline": func(events []history.Event) string {
+		if len(events) == 0 || events[0].Run == nil {
+			return "no heading"
+		}
+		run := events[0].Run
+		return fmt.Sprintf("%s on %s, seed %d, %d events", run.Scenario, run.Backend, run.Seed, len(events))
+	},
+}).Parse(printText))
+
+// Print writes one picture: what both said last, then both sides.
+func (r Result) Print(w io.Writer, names [2]string, sides [2][]history.Event) error {
+	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	err := printed.ExecuteTemplate(columns, "comparison", struct {
+		Result
+		Names [2]string
+		Sides [2][]history.Event
+	}{r, names, sides})
+	if err != nil {
+		return err
+	}
+	return columns.Flush()
 }

@@ -108,3 +108,88 @@ func (b *builder) settle() {
 	}
 	b.markDull()
 }
+
+// set says what a row is from an instant on. Saying the same again changes nothing.
+func (b *builder) set(p place, at time.Time, class Class, text string, event int) {
+	p = b.inShare(p)
+	b.lanes.need(p)
+	from := b.ms(at)
+	if i, ok := b.open[p]; ok {
+		s := &b.out.States[i]
+		if s.Class == class && s.Text == text {
+			return
+		}
+		from = max(from, s.From)
+		s.To = from
+	}
+	b.open[p] = len(b.out.States)
+	b.out.States = append(b.out.States, Span{at: p, From: from, To: from, Class: class, Text: text, Event: event})
+}
+
+// closeStates: what went on at the end went on until then.
+func (b *builder) closeStates() {
+	for _, s := range b.shares { // a report that nobody renewed had become stale
+		b.share = s
+		for _, p := range inOrder(s.seen.fresh) {
+			b.staleUntil(p, b.ended)
+		}
+	}
+	for _, i := range b.open {
+		b.out.States[i].To = max(b.out.Span, b.out.States[i].From)
+	}
+}
+
+// share is one API server's part of a history: kube-apiserver's, with what all share, or a further one's own.
+type share struct {
+	name string // empty: kube-apiserver
+	run  history.Run
+	seen objects
+}
+
+// telling is an event as in its owner's own history.
+type telling struct {
+	event history.Event
+	owner *share
+}
+
+// sharesOf finds whose each event is, and what it is in its owner's own history. What several look at is kube-apiserver's, and what is
+// nobody's is left out.
+func sharesOf(events []history.Event) (kept []history.Event, told []telling, all []*share) {
+	head := history.Run{}
+	for _, e := range events {
+		if e.Run != nil {
+			head = *e.Run
+		}
+	}
+	names := []string{""} // kube-apiserver first
+	for _, f := range head.APIServers {
+		names = append(names, f.Name)
+	}
+	owned := map[int64]telling{}
+	for _, name := range names {
+		s := &share{name: name, seen: newObjects()}
+		all = append(all, s)
+		for _, e := range history.About(events, name) {
+			if e.Run != nil {
+				s.run = *e.Run
+			}
+			if owned[e.Seq].owner == nil && (name == "" || e.APIServer == "") {
+				owned[e.Seq] = telling{e, s}
+			}
+		}
+	}
+	for _, e := range events {
+		if t, ok := owned[e.Seq]; ok {
+			kept, told = append(kept, e), append(told, t)
+		}
+	}
+	return kept, told, all
+}
+
+// inShare puts a place into the rows of the API server that the current share is about. Rows of the scenario and the network belong to all.
+func (b *builder) inShare(p place) place {
+	if p.lane() == laneNode || p.lane() == laneRollups || p.lane() == laneData {
+		p.api = b.share.name
+	}
+	return p
+}

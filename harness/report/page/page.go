@@ -3,13 +3,17 @@ package page
 import (
 	"cmp"
 	"embed"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/internal/style"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 //go:embed assets
@@ -21,55 +25,30 @@ type Page struct {
 	Counts, Coverage string
 }
 
-// Write writes the page as one file.
+// Write writes the page as one file. Texts that programs under test may have written are shown without characters that would be no text.
 func (p Page) Write(w io.Writer) error {
-	p.Runs = slices.Clone(p.Runs)
-	t, err := template.ParseFS(assets, "assets/page.html")
+	words := template.FuncMap{"css": style.Sheet, "js": script, "safe": safe, "seconds": seconds, "tenths": text.Tenths}
+	t, err := template.New("page.html").Funcs(words).ParseFS(assets, "assets/page.html")
+	if err == nil {
+		err = t.Execute(w, p)
+	}
 	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	js, err := script()
-	if err != nil {
-		return fmt.Errorf("page: %w", err)
-	}
-	for i := range p.Runs {
-		p.Runs[i] = p.Runs[i].clean()
-	}
-	if err := t.Execute(w, content{Page: p, CSS: style.Sheet(), JS: template.JS(js)}); err != nil {
 		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }
 
 // script is all of assets/*.js in the order of their names, as one function.
-func script() (string, error) {
-	entries, err := assets.ReadDir("assets")
-	if err != nil {
-		return "", err
+func script() (template.JS, error) {
+	all := "(() => {\n'use strict';\n"
+	names, err := fs.Glob(assets, "assets/*.js")
+	for _, name := range names {
+		data, noFile := assets.ReadFile(name)
+		all, err = all+string(data), errors.Join(err, noFile)
 	}
-	var b strings.Builder
-	b.WriteString("(() => {\n'use strict';\n")
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".js") {
-			continue
-		}
-		data, err := assets.ReadFile("assets/" + e.Name())
-		if err != nil {
-			return "", err
-		}
-		b.Write(data)
-	}
-	b.WriteString("})();\n")
-	return b.String(), nil
+	return template.JS(all + "})();\n"), err
 }
 
-type content struct {
-	Page
-	CSS template.CSS
-	JS  template.JS
-}
-
-// Title names what is shown.
 func (p Page) Title() string {
 	if len(p.Runs) == 1 {
 		return p.Runs[0].Result.Scenario + " on " + p.Runs[0].Column
@@ -141,7 +120,6 @@ func (p Page) Areas() (out []Area) {
 	return out
 }
 
-// Charts are the latencies of all runs, by column.
 func (p Page) Charts() (out []Chart) {
 	for _, column := range p.Columns() {
 		out = append(out, charts(" on "+column, slices.DeleteFunc(slices.Clone(p.Runs), func(r Run) bool { return r.Column != column }))...)
@@ -150,3 +128,97 @@ func (p Page) Charts() (out []Chart) {
 }
 
 func (r Run) Charts() []Chart { return charts("", []Run{r}) }
+
+// distribution is latencies and the bounds that they are judged by. Scenarios may have bounds of their own, so what is drawn is the
+// share of the bound.
+type distribution struct {
+	shares          []float64
+	samples, bounds []time.Duration
+}
+
+func (d *distribution) add(samples []time.Duration, bound time.Duration) {
+	if bound <= 0 {
+		return
+	}
+	for _, s := range samples {
+		d.shares, d.samples, d.bounds = append(d.shares, float64(s)/float64(bound)), append(d.samples, s), append(d.bounds, bound)
+	}
+}
+
+// charts are those of some runs, by what was measured.
+func charts(suffix string, runs []Run) (out []Chart) {
+	var detection, recovery distribution
+	for _, r := range runs {
+		if r.Verdict != nil {
+			detection.add(r.Verdict.Detection.Samples, r.Verdict.Detection.Bound)
+			recovery.add(r.Verdict.Recovery.Samples, r.Verdict.Recovery.Bound)
+		}
+	}
+	return append(detection.charts("Detection"+suffix), recovery.charts("Recovery"+suffix)...)
+}
+
+// Measures of a chart, as in the template.
+const (
+	chartWidth           = 540.0
+	chartBase, chartStep = 66.0, 5.0
+	chartBins            = 90
+)
+
+// Chart is one dot for each latency on a scale that ends a little after the bound, stacked where they are alike.
+type Chart struct {
+	Title, Bound string
+	// Places on the scale.
+	One, OneText, Median, MedianText px
+	Dots                             []Dot
+}
+
+type Dot struct {
+	X, Y px
+	Late bool
+}
+
+type px float64
+
+func (p px) String() string { return fmt.Sprintf("%.1f", float64(p)) }
+
+// charts is one chart, or none if nothing was measured.
+func (d *distribution) charts(title string) []Chart {
+	if len(d.shares) == 0 {
+		return nil
+	}
+	unit := px(chartWidth / max(1.15, slices.Max(d.shares)*1.05))
+	median := px(middle(d.shares)) * unit
+	return []Chart{{title + ": " + d.words(), d.boundText(), unit, min(unit, chartWidth-50), median, min(max(median, 20), unit-70), d.dots(unit)}}
+}
+
+// dots stacks the latencies; a stack that would leave the chart is drawn closer.
+func (d *distribution) dots(unit px) (dots []Dot) {
+	stacks := map[int][]float64{}
+	tallest := 0
+	for _, share := range d.shares {
+		bin := int(px(share) * unit / chartWidth * chartBins)
+		stacks[bin] = append(stacks[bin], share)
+		tallest = max(tallest, len(stacks[bin]))
+	}
+	step := min(chartStep, (chartBase-16)/float64(tallest))
+	for bin := range chartBins + 1 {
+		for n, share := range stacks[bin] {
+			dots = append(dots, Dot{px(share) * unit, px(chartBase - float64(n)*step), share > 1})
+		}
+	}
+	return dots
+}
+
+func middle[T cmp.Ordered](all []T) T { return slices.Sorted(slices.Values(all))[(len(all)-1)/2] }
+
+func (d *distribution) words() string {
+	return fmt.Sprintf("%d measured, min %s, median %s, max %s, bound %s", len(d.samples), seconds(slices.Min(d.samples)), seconds(middle(d.samples)), seconds(slices.Max(d.samples)), d.boundText())
+}
+
+func (d *distribution) boundText() string {
+	least, most := slices.Min(d.bounds), slices.Max(d.bounds)
+	if least == most {
+		return seconds(most)
+	}
+	return seconds(least) + " to " + seconds(most)
+}

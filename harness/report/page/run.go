@@ -10,10 +10,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/result"
-	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // Run is one scenario in one column of the matrix.
@@ -31,7 +31,6 @@ type Run struct {
 	Packed template.HTML
 }
 
-// File is a link to a file beside the page.
 type File struct{ Name, Href, What string }
 
 // SetTimeline packs a timeline: compressed, because the JSON of events repeats itself, in letters that HTML takes as they are.
@@ -56,21 +55,6 @@ func (r *Run) SetTimeline(t Timeline) error {
 	return nil
 }
 
-// clean is the run without characters that would be no text. HTML is escaped elsewhere.
-func (r Run) clean() Run {
-	r.Result.Title, r.Result.Reproduce = safe(r.Result.Title), safe(r.Result.Reproduce)
-	r.Result.Reasons, r.Result.Notes = allSafe(r.Result.Reasons), allSafe(r.Result.Notes)
-	r.Warnings = allSafe(r.Warnings)
-	return r
-}
-
-func allSafe(texts []string) (out []string) {
-	for _, text := range texts {
-		out = append(out, safe(text))
-	}
-	return out
-}
-
 // ID is the address of the run in the page; it is the same on every run.
 func (r Run) ID() string {
 	return noAddress.ReplaceAllString(r.Column+"."+r.Result.Scenario, "_")
@@ -78,56 +62,78 @@ func (r Run) ID() string {
 
 var noAddress = regexp.MustCompile(`[^-_.0-9A-Za-z]`)
 
-// HasTimeline says whether there is one to draw.
-func (r Run) HasTimeline() bool { return r.Packed != "" }
-
 // Status of a run for people: a class, a word, and a sign for those who do not see the colour.
 type Status struct{ Class, Text, Sign string }
 
-// Status of the run.
 func (r Run) Status() Status {
 	sign := map[result.Status]string{result.Passed: "✓", result.Failed: "✗", result.CouldNotRun: "!", result.NotSupported: "–", result.NotBegun: "…",
 		result.Inconclusive: "?", result.Interrupted: "■"}[r.Result.Status]
 	return Status{strings.ReplaceAll(string(r.Result.Status), " ", "-"), r.Result.StatusText(), sign}
 }
 
-func (r Run) Took() string { return text.Tenths(r.Result.Took).String() }
-
-// Facts are the numbers of the run on one line.
-func (r Run) Facts() string {
-	words := []string{fmt.Sprintf("%d events", r.Result.Events), "took " + r.Took() + " with its preparation", fmt.Sprintf("%d expectations", r.Result.Expectations),
-		fmt.Sprintf("%d checks", r.Result.Checks), fmt.Sprintf("seed %d", r.Result.Seed)}
-	if r.Result.Plugin != "" {
-		words = append(words, "plugin "+safe(r.Result.Plugin))
-	}
-	if r.Result.Operator != "" {
-		words = append(words, "operator "+safe(r.Result.Operator))
-	}
-	if r.Verdict != nil {
-		words[0] += " in " + seconds(r.Verdict.Duration)
-	}
-	if !r.Result.Began.IsZero() {
-		words = append(words, "began "+r.Result.Began.UTC().Format("2006-01-02 15:04:05.000Z"))
-	}
-	return strings.Join(words, " · ")
-}
-
 // Invariants are those of the verdict, the violated first and those that judged nothing last.
 func (r Run) Invariants() []check.Result {
-	if r.Verdict == nil {
-		return nil
+	return slices.Concat(r.With(check.Failed), r.With(check.Excused), r.With(check.Passed), r.With(check.NotJudged))
+}
+
+// With are the invariants with a status.
+func (r Run) With(status check.Status) (all []check.Result) {
+	if r.Verdict != nil {
+		all = slices.DeleteFunc(slices.Clone(r.Verdict.Invariants), func(i check.Result) bool { return i.Status != status })
 	}
-	all := slices.Clone(r.Verdict.Invariants)
-	order := []check.Status{check.Failed, check.Excused, check.Passed, check.NotJudged}
-	slices.SortStableFunc(all, func(a, b check.Result) int { return slices.Index(order, a.Status) - slices.Index(order, b.Status) })
 	return all
 }
 
-// InvariantLine counts them.
-func (r Run) InvariantLine() string {
-	count := map[check.Status]int{}
-	for _, i := range r.Invariants() {
-		count[i.Status]++
-	}
-	return fmt.Sprintf("%d passed, %d violated, %d excused, %d had nothing to judge by", count[check.Passed], count[check.Failed], count[check.Excused], count[check.NotJudged])
+// Failure is one thing that was not as it should be, in words.
+type Failure struct {
+	result.Failure
+	Excused string
+	Mark    int // in the timeline; -1 for none
 }
+
+// Failures are those of the result, and what a scenario excuses.
+func (r Run) Failures() []Failure {
+	var all []Failure
+	for _, f := range r.Result.Failures {
+		all = append(all, r.failure(f))
+	}
+	if r.Verdict == nil {
+		return all
+	}
+	for _, i := range r.Verdict.Invariants {
+		if i.Status == check.Excused && len(i.Violations) > 0 {
+			x := i.Violations[0]
+			f := r.failure(result.Failure{ID: i.ID, Rule: x.Rule, At: x.At, Offset: x.Offset, Where: x.Node, Seen: x.Seen, Allowed: x.Allowed, More: i.Count - 1})
+			f.Excused = safe(i.Excuse)
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func (r Run) failure(f result.Failure) Failure {
+	out := Failure{Failure: f, Mark: r.markOf(f)}
+	out.Seen, out.Allowed, out.Because = safe(f.Seen), safe(f.Allowed), safe(f.Because)
+	return out
+}
+
+// markOf is the first mark of what failed.
+func (r Run) markOf(f result.Failure) int {
+	at := float64(f.Offset.Microseconds()) / 1000
+	found := -1
+	for i, m := range r.Marks {
+		if m.ID != f.Code() {
+			continue
+		}
+		if found < 0 {
+			found = i
+		}
+		if diff := m.At - at; diff < 1 && diff > -1 {
+			return i
+		}
+	}
+	return found
+}
+
+// seconds for people.
+func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -160,7 +161,11 @@ func (b *browser) shot(name string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := result.Replace(filepath.Join(b.shots, name+".png"), data); err != nil {
+	err = result.Write(filepath.Join(b.shots, name+".png"), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -1,9 +1,10 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,9 +19,10 @@ import (
 // Written says what was written, and what it says.
 type Written struct {
 	Page, Markdown string
-	// Summary and Coverage are also there if a file could not be written.
+	// Summary, Coverage and Machine are also there if a file could not be written.
 	Summary  report.Summary
 	Coverage string
+	Machine  report.Machine
 }
 
 // Options of Write.
@@ -85,18 +87,14 @@ func write(o Options, runs []page.Run) (Written, error) {
 	}
 	p := page.Page{Runs: runs, Counts: out.Summary.Counts(), Coverage: report.CoverageOf(verdicts(runs))}
 	out.Coverage = p.Coverage
-	var html bytes.Buffer
-	if err := p.Write(&html); err != nil {
-		return out, err
+	out.Machine = report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements)
+	markdown := func(w io.Writer) error {
+		_, err := io.WriteString(w, out.Summary.Markdown(p.Coverage))
+		return err
 	}
-	machine, err := report.NewMachine(out.Summary, p.Coverage, machineRuns(o.Out, runs), o.Statements).Encode()
-	if err != nil {
+	forPrograms := filepath.Join(o.Out, result.SummaryFile)
+	if err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(forPrograms, out.Machine.Write)); err != nil {
 		return out, err
-	}
-	for file, data := range map[string][]byte{out.Page: html.Bytes(), out.Markdown: []byte(out.Summary.Markdown(p.Coverage)), filepath.Join(o.Out, result.SummaryFile): machine} {
-		if err := result.Replace(file, data); err != nil {
-			return out, fmt.Errorf("write the report: %w", err)
-		}
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {
 		return out, out.Summary.SaveJUnit(o.Out)
@@ -128,7 +126,7 @@ func machineRuns(out string, runs []page.Run) []report.MachineRun {
 	all := []report.MachineRun{}
 	for _, r := range runs {
 		m := report.MachineRun{Column: r.Column, Result: r.Result, Page: result.PageFile + "#" + r.ID()}
-		if r.HasTimeline() {
+		if r.Packed != "" {
 			m.History = link(out, filepath.Join(r.Result.Dir, result.HistoryFile))
 		}
 		if r.Verdict != nil {
