@@ -128,19 +128,16 @@ func resource(text string) (schema.GroupVersionResource, error) {
 	return schema.GroupVersionResource{Version: "v1", Resource: text}, nil
 }
 
-// connection is how the API server is reached.
-func connection(kubeconfig string) (*rest.Config, error) {
+// connection is how the API server is reached. API servers see a name that does not depend on the file of the program, which is client-go's.
+func connection(kubeconfig string) (config *rest.Config, err error) {
 	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
+		if config, err = rest.InClusterConfig(); err != nil {
 			return nil, fmt.Errorf("expected --kubeconfig outside of a cluster: %w", err)
 		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
+	} else if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
 		return nil, fmt.Errorf("read the kubeconfig %q: %w", kubeconfig, err)
 	}
+	config.UserAgent = "encryption-operator"
 	return config, nil
 }
 
