@@ -126,10 +126,15 @@ func (h *half) read(b []byte) (int, error) {
 }
 
 // write never blocks: the buffer is not bounded, so there is no back-pressure. What is written in the same instant joins
-// the packet that is on its way, so that the number of writes does not change what the reader sees.
-func (h *half) write(b []byte) (int, error) {
+// the packet that is on its way, so that the number of writes does not change what the reader sees. What is written to an end that was closed is
+// lost, as in TCP, until the writer knows, because its own reads end: gRPC tries again without a pause while writes fail and reads do not, and no time
+// would pass.
+func (h *half) write(b []byte, known bool) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if errors.Is(h.err, net.ErrClosed) && !known {
+		return len(b), nil
+	}
 	if h.err != nil || h.over {
 		return 0, os.NewSyscallError("write", syscall.EPIPE)
 	}
@@ -241,7 +246,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if c.closed.Load() {
 		return 0, c.failed("write", net.ErrClosed)
 	}
-	n, err := c.out.write(b)
+	n, err := c.out.write(b, c.in.ended())
 	return n, c.failed("write", err)
 }
 

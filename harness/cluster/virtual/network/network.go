@@ -68,13 +68,14 @@ type Network struct {
 	conns     []*pair
 	links     map[ends]Link
 	frozen    map[string]bool
+	thawed    map[string]chan struct{} // of those that are frozen
 	silent    map[string]bool
 	isolated  map[string]bool
 }
 
 // New is a network without machines. It is made in the bubble in which it is used.
 func New(seed uint64) *Network {
-	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, silent: map[string]bool{}, isolated: map[string]bool{}}
+	return &Network{seed: seed, listeners: map[string]*listener{}, links: map[ends]Link{}, frozen: map[string]bool{}, thawed: map[string]chan struct{}{}, silent: map[string]bool{}, isolated: map[string]bool{}}
 }
 
 // Host is a machine. Addresses belong to the machine that listens on them: a name in an address stands for itself, and need not be that of a machine. A
@@ -260,9 +261,28 @@ func (n *Network) SetLink(from, to string, l Link) {
 }
 
 // Freeze holds back all that a machine sends and is sent until it is thawed, as if its programs were stopped (SIGSTOP).
-// Its timers go on: the programs share a process with the harness, so a time-out that would fire after the pause fires
-// in it, unseen by others.
-func (n *Network) Freeze(host string, frozen bool) { n.hold(n.frozen, host, frozen) }
+// Connections are made meanwhile, as a kernel does, and accepted after it. Its timers go on: the programs share a process with the harness, so a
+// time-out that would fire after the pause fires in it, unseen by others.
+func (n *Network) Freeze(host string, frozen bool) {
+	n.hold(n.frozen, host, frozen)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	thawed := n.thawed[host]
+	switch {
+	case frozen && thawed == nil:
+		n.thawed[host] = make(chan struct{})
+	case !frozen && thawed != nil:
+		close(thawed)
+		delete(n.thawed, host)
+	}
+}
+
+// thaw is closed when a machine is not frozen any more; nil: it is not.
+func (n *Network) thaw(host string) <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.thawed[host]
+}
 
 // Silence cuts the links of a machine with all others until it ends. Its unix sockets, which are on one machine, go on.
 func (n *Network) Silence(host string, silent bool) { n.hold(n.silent, host, silent) }
@@ -366,7 +386,16 @@ func (l *listener) Accept() (net.Conn, error) {
 	default:
 		select {
 		case c := <-l.accept:
-			return c, nil
+			thawed := l.n.thaw(l.host)
+			if thawed == nil {
+				return c, nil
+			}
+			select {
+			case <-thawed:
+				return c, nil
+			case <-l.done:
+				c.(*conn).reset()
+			}
 		case <-l.done:
 		}
 	}

@@ -193,6 +193,58 @@ func TestCutAndFrozen(t *testing.T) {
 	}
 }
 
+// TestAcceptedAfterThePause: a machine that is frozen has connections, and accepts them when it is thawed, so that its time-outs for a first request
+// begin then.
+func TestAcceptedAfterThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1)
+		l, err := n.Host("server").Listen(t.Context(), "tcp", "server:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		n.Freeze("server", true)
+		time.AfterFunc(time.Minute, func() { n.Freeze("server", false) })
+		began := time.Now()
+		defer dial(t, n, "client", "tcp", "server:80").Close()
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("a connection after %v", took)
+		}
+		c, err := l.Accept()
+		if took := time.Since(began); err != nil || took < time.Minute {
+			t.Errorf("accepted after %v: %v", took, err)
+		}
+		c.Close()
+	})
+}
+
+// TestWriteToWhatIsClosed: while the end has not arrived, writes are lost and do not fail, or gRPC would try again in the same instant without end.
+func TestWriteToWhatIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := New(1)
+		l, err := n.Host("server").Listen(t.Context(), "tcp", "server:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		c := dial(t, n, "client", "tcp", "server:80")
+		other, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.Close()
+		if _, err := io.WriteString(c, "x"); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+			t.Error(err)
+		}
+		if _, err := io.WriteString(c, "x"); !errors.Is(err, syscall.EPIPE) {
+			t.Error(err)
+		}
+	})
+}
+
 // What was withheld arrives packet by packet, each in an instant of its own, and then the end.
 func TestWithheldPackets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
