@@ -2,6 +2,7 @@ package facts
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"sort"
 	"time"
@@ -16,7 +17,9 @@ type Aggregator struct {
 	// Behind is when one did its work, although it may have learnt of changes late, and InCharge when it learnt of them at
 	// once. Able is when it had done so for long enough that all it says must be right.
 	Behind, InCharge, Able span.Set
-	Disturbances           []Disturbance
+	// Unserved is when the load balancer may have given it, again and again, an API server that cannot serve.
+	Unserved     span.Set
+	Disturbances []Disturbance
 }
 
 // Disturbance is an instant at which the aggregator may have lost the lead or its connections. It is clean if
@@ -42,7 +45,10 @@ func newAggregator(run *history.Run, servers *APIServers, refusals *Refusals, wa
 	}
 	path := servers.reachedBy(run.AggregatorConnectivity).Intersect(refusals.of(history.RoleAggregator, "", "").Complement(period))
 	a := &Aggregator{Disturbances: disturbances(processes, network, refusals)}
-	a.Behind = ran.Intersect(path).Intersect(a.unsettled(requests, bounds.Takeover).Complement(period)).Intersect(clocks.Settled(""))
+	if c := run.AggregatorConnectivity; c != history.ConnectLoopback && c != history.ConnectStatic {
+		a.Unserved = a.unserved(requests, servers, bounds.Takeover)
+	}
+	a.Behind = ran.Intersect(path).Intersect(a.unsettled(requests, bounds.Takeover).Union(a.Unserved).Complement(period)).Intersect(clocks.Settled(""))
 	a.InCharge = a.Behind.Intersect(span.All(watches).Complement(period))
 	a.Able = a.InCharge.Settled(bounds.Latency())
 	return a
@@ -129,6 +135,32 @@ func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.
 		return span.New(d.At, until)
 	})
 }
+
+// unserved returns the spans after a disturbance in which an API server behind the load balancer takes connections and cannot serve: until a request of it was answered, and a takeover after that. It has no health checks, and each such API server
+// costs a time-out. An aggregator that tried for longer than unlucky takeovers had the choice.
+func (a *Aggregator) unserved(requests *Requests, servers *APIServers, takeover time.Duration) span.Set {
+	var served []time.Time
+	for _, r := range requests.All {
+		if (r.ByAggregator() || r.Relayed) && r.Verb != "watch" && r.Code < http.StatusInternalServerError { // a watch begins from a cache
+			served = append(served, r.At)
+		}
+	}
+	slices.SortFunc(served, time.Time.Compare)
+	misleading := servers.misleading()
+	return span.Map(a.Disturbances, func(d Disturbance) span.Span {
+		if !misleading.Overlaps(span.New(d.At, d.At.Add(takeover))) {
+			return span.New(d.At, d.At) // empty
+		}
+		until := d.At.Add(unlucky * takeover)
+		if i := sort.Search(len(served), func(i int) bool { return served[i].After(d.At) }); i < len(served) {
+			until = span.Earliest(until, served[i].Add(takeover))
+		}
+		return span.New(d.At, until)
+	})
+}
+
+// unlucky takeovers are more than a client needs that gets one of two API servers by chance, each time it connects.
+const unlucky = 6
 
 // LateWatches is a time in which an API server sent the aggregators late what changed.
 type LateWatches struct {

@@ -53,6 +53,14 @@ func (s *APIServers) anyFine() span.Set {
 	}))
 }
 
+// misleading returns the spans in which an API server behind the load balancer took connections and could not serve.
+func (s *APIServers) misleading() span.Set {
+	return s.processes.some(history.RoleAPIServer, func(p Process) span.Set {
+		good := s.fine(p).Intersect(s.network.fineOn(p.Node, history.RoleLoadBalancer))
+		return good.Union(s.processes.While(p, Down, Starting)).Complement(s.processes.period)
+	})
+}
+
 // someFine returns the spans in which at least one API server could serve a write.
 func (s *APIServers) someFine() span.Set { return s.processes.some(history.RoleAPIServer, s.fine) }
 

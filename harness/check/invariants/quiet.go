@@ -62,9 +62,9 @@ func heldUp(causes, late span.Set) span.Set {
 }
 
 // lateCauses returns the spans in which the aggregator may answer to something older than a latency, because its watches
-// were late or its requests were refused until now.
+// were late, or its requests were refused or not served until now.
 func lateCauses(v *facts.Facts) span.Set {
-	var out []span.Span
+	out := slices.Clone(v.Aggregator.Unserved)
 	for _, l := range v.LateWatches {
 		out = append(out, l.Grow(0, l.Late))
 	}
