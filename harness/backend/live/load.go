@@ -9,8 +9,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// loadEvery is how often the load of a switch writes: often enough that several writes meet every stage.
-const loadEvery = 50 * time.Millisecond
+// loadEvery is how often the load of a switch writes: often enough that several writes meet every stage. After loadOften writes new objects come
+// once in loadSeldom: a switch that takes an hour because of faults would leave more objects than anybody reads.
+const (
+	loadEvery  = 50 * time.Millisecond
+	loadOften  = 600
+	loadSeldom = 20
+)
 
 // underLoad changes the encryption by do. It writes objects of all sizes before, new and existing ones meanwhile, and again after it. Then it reads
 // every object in etcd.
@@ -44,7 +49,7 @@ func (ds *dataset) writeSizes(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// startLoad writes until it is ended: every second time a new object, otherwise one that is being migrated, perhaps.
+// startLoad writes until it is ended: every second time a new object at first, otherwise one that is being migrated, perhaps.
 func (ds *dataset) startLoad(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
@@ -90,7 +95,7 @@ func (ds *dataset) loadOne(ctx context.Context, i int, mine string) {
 		return
 	}
 	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()
-	if i%2 == 0 {
+	if i%2 == 0 && i < loadOften || i%loadSeldom == 0 {
 		_ = ds.writeNew(ctx, n, sizes[i/2%len(sizes)]) // whatever came of it is recorded
 		return
 	}

@@ -216,21 +216,16 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.
 		return nil, false, errors.New("etcd does not run")
 	}
 	for _, p := range c.parts() {
-		for _, o := range p.objects.Objects(p.group) {
-			k := store.Key{Resource: o.GroupVersionKind().GroupVersion().WithResource(plural(o.GetKind())), Namespace: o.GetNamespace(), Name: o.GetName()}
-			key := apiserver.EtcdKey(p.registry, k)
-			if key != r.From && (r.End == "" || key < r.From || key >= r.End) {
-				continue
-			}
-			value := p.objects.Stored(k)
+		for _, v := range p.objects.InEtcd(p.registry, p.group, r.From, r.End) {
+			value := p.objects.Stored(v.Key)
 			if value == nil {
-				text, err := json.Marshal(o.Object)
+				text, err := json.Marshal(v.Shown().Object)
 				if err != nil {
 					continue // it came from JSON
 				}
 				value = append(bytes.Clone(plainText), text...)
 			}
-			found = append(found, live.KeyValue{Key: []byte(key), Value: value})
+			found = append(found, live.KeyValue{Key: []byte(apiserver.EtcdKey(p.registry, v.Key)), Value: value})
 		}
 	}
 	slices.SortFunc(found, func(a, b live.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
@@ -257,8 +252,6 @@ func (c *ControlPlane) parts() []part {
 	}
 	return all
 }
-
-func plural(kind string) string { return strings.ToLower(kind) + "s" }
 
 func (c *ControlPlane) Close(ctx context.Context) error {
 	if c.alternatives != nil {

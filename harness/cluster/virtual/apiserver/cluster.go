@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -81,6 +82,47 @@ func (c *Cluster) Objects(group string) (out []*unstructured.Unstructured) {
 		}
 	}
 	return out
+}
+
+// InEtcd are the objects of a group that etcd has under a key, or, with an end, from that key up to the end.
+func (c *Cluster) InEtcd(registry, group, from, end string) (out []*store.Version) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.types.All() {
+		if t.Resource.Group != group {
+			continue
+		}
+		if end == "" {
+			if v := c.under(registry, t.Resource, from); v != nil {
+				out = append(out, v)
+			}
+			continue
+		}
+		all, _, _ := c.store.List(t.Resource, "") // the store has the type
+		for _, v := range all {
+			if key := EtcdKey(registry, v.Key); key >= from && key < end {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// under is the object of a resource that etcd has under a key; nil: none is.
+func (c *Cluster) under(registry string, r schema.GroupVersionResource, key string) *store.Version {
+	rest, is := strings.CutPrefix(key, EtcdKey(registry, store.Key{Resource: r}))
+	if !is {
+		return nil
+	}
+	namespace, name, namespaced := strings.Cut(rest, "/")
+	if !namespaced {
+		namespace, name = "", rest
+	}
+	v, err := c.store.Get(store.Key{Resource: r, Namespace: namespace, Name: name})
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 // Observe calls f for every object that is there, and for every change from now on, in their order. f must not call the
