@@ -146,6 +146,7 @@ var judges = map[string]JudgeFunc{
 	"KMS2-PROTO-INVALID-UTF8":        withSealed(protoInvalidUTF8),
 	"KMS2-PROTO-EMPTY":               protoEmpty,
 	"KMS2-HOSTILE-KEEPS-SERVING":     withSealed(hostileKeepsServing),
+	"KMS2-HOSTILE-STATUS-STAYS":      statusAfterRefusals,
 
 	"KMS2-LOAD-STATUS-POLLED":       statusPolled,
 	"KMS2-LOAD-SEQUENTIAL":          sequential,
@@ -174,6 +175,7 @@ var judges = map[string]JudgeFunc{
 	"KMS2-ROTATION-NO-RETURN":        rotationNoReturn,
 	"KMS2-ROTATION-NEW-ID":           rotationNewID,
 	"KMS2-ROTATION-SERVES":           withStatus(rotationServes),
+	"KMS2-ROTATION-TEARS-NOTHING":    rotationTearsNothing,
 
 	"KMS2-HONESTY-FAIL-VISIBLE":            failureVisible(ModeFail),
 	"KMS2-HONESTY-FAIL-STATUS-IN-TIME":     statusInTime(ModeFail),

@@ -268,9 +268,12 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	result.Measured = p.measured
 	var finding *conformance.Finding
 	var hook hookError
+	var cannot unsupported
 	switch {
 	case err == nil:
 		result.Outcome = conformance.Passed
+	case errors.As(err, &cannot):
+		result.Outcome, result.Reason = conformance.NotSupported, cannot.reason
 	case errors.As(err, &hook):
 		result.Outcome, result.Reason = conformance.Blocked, hook.Error()
 	case errors.As(err, &finding):
@@ -286,6 +289,11 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 		p.excuse(result, time.Since(began))
 	}
 }
+
+// unsupported is the error of a check that the plugin gave nothing to judge, although it has the capabilities.
+type unsupported struct{ reason string }
+
+func (u unsupported) Error() string { return u.reason }
 
 // excuse makes a failure inconclusive if a time passed in the check, and CPU starvation explains that.
 func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {
