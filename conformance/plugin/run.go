@@ -127,7 +127,12 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 	}()
 	timing := *o.Timing
 	c := &client{timing: timing, traffic: &traffic{}}
-	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}}
+	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}, dir: dir, addresses: subject.Addresses}
+	if subject.Second != "" {
+		if p.secondAt, err = endpoint.ParseUnix(subject.Second); err != nil {
+			return nil, nil, err
+		}
+	}
 	at := subject.Endpoint
 	if at == "" {
 		at = "unix://" + filepath.Join(dir, "kms.sock")
@@ -140,6 +145,9 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 		return nil, nil, err
 	}
 	values := map[string]string{"endpoint": p.at.String(), "socket": p.at.Address, "state": state}
+	if len(subject.Addresses) > 0 {
+		values["address"] = subject.Addresses[0]
+	}
 	p.hooks = &hooks{commands: subject.Hooks, values: values, timeout: timing.Hook}
 	logFile := subject.Log
 	if subject.Command != "" {
@@ -221,6 +229,9 @@ func (p *Plugin) capabilities(ctx context.Context, s Subject) (has []conformance
 		{HookModes, strings.Contains(s.Hooks.Break, "{mode}")},
 		{HookSlow, s.Hooks.Slow != ""},
 		{HookRotate, s.Hooks.Rotate != ""},
+		{HookCount, s.Hooks.Count != ""},
+		{SecondInstance, s.Second != "" || p.template.Has("socket") || p.template.Has("endpoint")},
+		{Addresses, len(s.Addresses) > 0},
 	} {
 		if c.have {
 			has = append(has, c.capability)
