@@ -86,17 +86,16 @@ func oneKeyIDOneKey(ctx context.Context, p *Plugin) error {
 	return p.Unseal(ctx, theirs, what)
 }
 
-// unlistened is how long a successor waits at most until the process that got SIGTERM no longer listens.
-const unlistened = 500 * time.Millisecond
+// promptEnd is how long a successor waits for the end of the process that got SIGTERM. One that ends by then overlaps with none.
+const promptEnd = 500 * time.Millisecond
 
 // handOver starts a successor while the process that got SIGTERM ends. A successor that ends because its predecessor still serves is started again
 // afterwards, as a kubelet does.
 func handOver(ctx context.Context, p *Plugin) error {
 	old, ended := p.now, make(chan error, 1)
 	go func() { ended <- old.Stop(ctx) }()
-	p.Poll(ctx, 5*time.Millisecond, unlistened, func(ctx context.Context) bool { return p.connect(ctx) != nil })
-	if _, over := old.Exit(); over {
-		p.Measure("it had ended before its successor started")
+	if _, over := p.Poll(ctx, 5*time.Millisecond, promptEnd, func(context.Context) bool { return !p.Running() }); over {
+		p.Measure("it ended before its successor started")
 	}
 	launched := p.Launch(ctx)
 	if err := <-ended; err != nil {
