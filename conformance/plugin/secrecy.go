@@ -166,7 +166,7 @@ func keyIDCredentials(ctx context.Context, p *Plugin) error {
 }
 
 // address is a URL, a host with a port, or an IPv4 address.
-var address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[\w\[@.-]|\b[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+:[0-9]{2,5}\b|\blocalhost:[0-9]{2,5}\b|\b(([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\.){3}([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\b`)
+var address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[\w\[\]@.:/-]+|\b[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+:[0-9]{2,5}\b|\blocalhost:[0-9]{2,5}\b|\b(([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\.){3}([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\b`)
 
 func keyIDHasNoAddress(_ context.Context, p *Plugin, resp *kmsapi.StatusResponse) error {
 	for _, d := range decodings([]byte(resp.KeyId)) {
