@@ -146,6 +146,7 @@ var judges = map[string]JudgeFunc{
 	"KMS2-PROTO-INVALID-UTF8":        withSealed(protoInvalidUTF8),
 	"KMS2-PROTO-EMPTY":               protoEmpty,
 	"KMS2-HOSTILE-KEEPS-SERVING":     withSealed(hostileKeepsServing),
+	"KMS2-HOSTILE-STATUS-STAYS":      statusAfterRefusals,
 
 	"KMS2-LOAD-STATUS-POLLED":       statusPolled,
 	"KMS2-LOAD-SEQUENTIAL":          sequential,
@@ -155,6 +156,7 @@ var judges = map[string]JudgeFunc{
 	"KMS2-LOAD-CONCURRENT-200":      concurrent(200),
 	"KMS2-LOAD-KEY-ID-STEADY":       keyIDUnderLoad,
 	"KMS2-LOAD-STATUS-WITH-ENCRYPT": statusUnderLoad,
+	"KMS2-LOAD-LOG-INS":             logInsDoNotGrow,
 	"KMS2-LOAD-CANCELLED-CALLS":     endEarly("cancelled", cancelled),
 	"KMS2-LOAD-EXPIRED-DEADLINE":    withFrames(expiredDeadline),
 	"KMS2-LOAD-SHORT-DEADLINES":     endEarly("with a deadline of 1 ms to 10 ms", withShortDeadline),
@@ -167,6 +169,8 @@ var judges = map[string]JudgeFunc{
 	// 512 bytes for each call: at a poll every 20 s these are 800 MB in a year.
 	"KMS2-LOAD-MEMORY-STEADY": resource{what: "kB of resident memory", calls: 100_000, callers: 32, least: 8 << 10, above: 0.5, read: fromStatus("VmRSS")}.judge,
 
+	"KMS2-DECRYPT-OTHER-INSTANCE": oneKeyIDOneKey,
+
 	"KMS2-STATUS-KEY-ID-AFTER-CALLS": withStatus(statusKeyIDAfterCalls),
 	"KMS2-ROTATION-NOTICED":          rotationNoticed,
 	"KMS2-ROTATION-ENCRYPT-FOLLOWS":  rotationEncryptFollows,
@@ -174,6 +178,7 @@ var judges = map[string]JudgeFunc{
 	"KMS2-ROTATION-NO-RETURN":        rotationNoReturn,
 	"KMS2-ROTATION-NEW-ID":           rotationNewID,
 	"KMS2-ROTATION-SERVES":           withStatus(rotationServes),
+	"KMS2-ROTATION-TEARS-NOTHING":    rotationTearsNothing,
 
 	"KMS2-HONESTY-FAIL-VISIBLE":            failureVisible(ModeFail),
 	"KMS2-HONESTY-FAIL-STATUS-IN-TIME":     statusInTime(ModeFail),
@@ -207,10 +212,17 @@ var judges = map[string]JudgeFunc{
 	"KMS2-LIFECYCLE-KILLED-IN-MID-CALL":         killInMidCall,
 	"KMS2-LIFECYCLE-STOPS-WITH-IDLE-CONNECTION": stopsWithIdleConnection,
 	"KMS2-LIFECYCLE-TEN-RESTARTS":               manyRestarts,
+	"KMS2-LIFECYCLE-HAND-OVER":                  handOver,
+	"KMS2-LIFECYCLE-FAILED-START":               failedStart,
+	"KMS2-LIFECYCLE-START-WITHOUT-KMS":          afterwards(startWithoutKMS),
+	"KMS2-LIFECYCLE-START-WITHOUT-KMS-NOT-OK":   afterwards(startWithoutKMSNotOK),
+	"KMS2-LIFECYCLE-START-WITHOUT-KMS-KEY-ID":   afterwards(withStatus(startWithoutKMSKeyID)),
+	"KMS2-LIFECYCLE-KEY-ID-OTHER-ADDRESS":       keyIDAtOtherAddress,
 
 	"KMS2-SECRECY-LOG-PLAINTEXT":     logPlaintext,
 	"KMS2-SECRECY-LOG-CREDENTIALS":   logCredentials,
 	"KMS2-SECRECY-ERROR-PLAINTEXT":   errorPlaintext,
 	"KMS2-SECRECY-ERROR-CREDENTIALS": errorCredentials,
 	"KMS2-SECRECY-KEY-ID":            keyIDCredentials,
+	"KMS2-SECRECY-KEY-ID-ADDRESS":    withStatus(keyIDHasNoAddress),
 }

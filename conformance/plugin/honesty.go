@@ -146,6 +146,14 @@ func (p *Plugin) untilHealthy(ctx context.Context) (time.Duration, bool) {
 	return p.Poll(ctx, pollInterval, p.timing.Notice, p.healthy)
 }
 
+// heal waits until the plugin is healthy, or starts it again, so that the next check begins with a healthy one.
+func (p *Plugin) heal(ctx context.Context) error {
+	if _, ok := p.untilHealthy(ctx); ok || !p.owned() {
+		return nil
+	}
+	return p.revive(ctx)
+}
+
 // untilUnhealthy waits until Status shows that the KMS is broken. It does not wait where it waited in vain in the same mode before.
 func (p *Plugin) untilUnhealthy(ctx context.Context) (took time.Duration, ok bool) {
 	if p.steady[p.broken] {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -42,16 +44,35 @@ func (h *hooks) Rotate(ctx context.Context) error {
 	return h.run(ctx, "plugin.rotate", h.commands.Rotate, "rotate")
 }
 
+// LogIns is how many log-ins the KMS has seen.
+func (h *hooks) LogIns(ctx context.Context) (int, error) {
+	output, err := h.output(ctx, "plugin.count", h.commands.Count, "count")
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(output)))
+	if err != nil {
+		return 0, hookError{fmt.Errorf("plugin.count: it printed %.64q: expected a number", output)}
+	}
+	return n, nil
+}
+
 func (h *hooks) run(ctx context.Context, name, text, mode string) error {
+	_, err := h.output(ctx, name, text, mode)
+	return err
+}
+
+func (h *hooks) output(ctx context.Context, name, text, mode string) ([]byte, error) {
 	t, err := command.Parse(text, hookPlaceholders...)
 	if err != nil {
-		return hookError{fmt.Errorf("%s: %w", name, err)}
+		return nil, hookError{fmt.Errorf("%s: %w", name, err)}
 	}
 	values := map[string]string{"mode": mode}
 	maps.Copy(values, h.values)
 	program, args := t.Fill(values)
-	if _, err := command.RunHook(ctx, name, append([]string{program}, args...), h.timeout); err != nil {
-		return hookError{err}
+	output, err := command.RunHook(ctx, name, append([]string{program}, args...), h.timeout)
+	if err != nil {
+		return nil, hookError{err}
 	}
-	return nil
+	return output, nil
 }

@@ -45,6 +45,59 @@ func hostileKeepsServing(ctx context.Context, p *Plugin, s Sealed) error {
 	return p.roundTrip(ctx, "Decrypt of a new ciphertext"+after)
 }
 
+// statusAfterRefusals provokes three refusals of Decrypt and watches Status then. What other checks provoked may still show at its begin.
+func statusAfterRefusals(ctx context.Context, p *Plugin) error {
+	if _, ok := p.untilHealthy(ctx); !ok {
+		_ = p.heal(ctx)
+		return found(fmt.Sprintf("Status for %v after Decrypts that the plugin refused", p.timing.Notice), "no healthz ok", `healthz "ok"`)
+	}
+	s, err := p.Seal(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := p.Status(ctx)
+	if err != nil {
+		return found("Status", err, "a response")
+	}
+	refused := 0
+	for _, change := range []func(*kmsapi.DecryptRequest){
+		func(q *kmsapi.DecryptRequest) { q.Ciphertext = p.Bytes(len(s.Ciphertext)) },
+		func(q *kmsapi.DecryptRequest) { q.KeyId = hex.EncodeToString(p.Bytes(16)) },
+		func(q *kmsapi.DecryptRequest) {
+			q.Ciphertext = bytes.Clone(s.Ciphertext)
+			q.Ciphertext[len(q.Ciphertext)/2] ^= 1
+		},
+	} {
+		q := s.request(p)
+		change(q)
+		if _, err := p.Decrypt(ctx, &kmsapi.EncryptResponse{Ciphertext: q.Ciphertext, KeyId: q.KeyId, Annotations: q.Annotations}); err != nil {
+			refused++
+		}
+	}
+	if refused == 0 {
+		return unsupported{"the plugin refused none of three Decrypts of altered ciphertexts and key_ids"}
+	}
+	p.Measure("%d of 3 Decrypts were refused", refused)
+	if err = p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
+		return stays(ctx, p, before, fmt.Sprintf("Status after %d Decrypts that the plugin refused", refused))
+	}); err != nil {
+		_ = p.heal(ctx)
+	}
+	return err
+}
+
+// stays is a Finding unless Status is "ok" with the key_id of before.
+func stays(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse, what string) error {
+	expected := `healthz "ok" and key_id ` + quote(before.KeyId)
+	switch now, err := p.Status(ctx); {
+	case err != nil:
+		return found(what, err, expected)
+	case now.Healthz != "ok" || now.KeyId != before.KeyId:
+		return found(what, now, expected)
+	}
+	return nil
+}
+
 // decryptCiphertext decrypts another ciphertext with the key_id and the annotations of s.
 func decryptCiphertext(ctx context.Context, p *Plugin, s Sealed, what string, ciphertext []byte, others ...Sealed) error {
 	return tryAltered(ctx, p, s, what, func(q *kmsapi.DecryptRequest) { q.Ciphertext = ciphertext }, others...)

@@ -169,3 +169,45 @@ func expiredDeadline(ctx context.Context, p *Plugin, f *frames) error {
 	}
 	return othersServed(ctx, p, "after calls whose deadline had passed")
 }
+
+// Numbers of the check with log-ins.
+const (
+	logInCalls = 200 // of each kind
+	fewLogIns  = 3   // of a session that is renewed meanwhile
+	logInShare = 4   // one log-in for so many calls grows with the calls
+)
+
+// logInsDoNotGrow makes calls of one kind after another, and asks after each how many log-ins the KMS has seen.
+func logInsDoNotGrow(ctx context.Context, p *Plugin) error {
+	if err := p.roundTrip(ctx, "Decrypt"); err != nil { // a first log-in may wait for a first call
+		return err
+	}
+	for _, kind := range []struct {
+		what string
+		call func() error
+	}{
+		{"Status", func() error { _, err := p.Status(ctx); return err }},
+		{"Encrypt and Decrypt", func() error { return p.roundTrip(ctx, "Decrypt") }},
+	} {
+		before, err := p.LogIns(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := repeat(p, logInCalls, p.timing.Load/3, func(int) error {
+			_ = kind.call() // other checks are about errors
+			return ctx.Err()
+		})
+		if err != nil {
+			return err
+		}
+		after, err := p.LogIns(ctx)
+		if err != nil {
+			return err
+		}
+		p.Measure("%d log-ins in %d calls of %s", after-before, n, kind.what)
+		if after-before > max(fewLogIns, n/logInShare) {
+			return found(fmt.Sprintf("%d calls of %s", n, kind.what), fmt.Sprintf("the KMS saw %d log-ins", after-before), fmt.Sprintf("a session that is used again: at most %d", max(fewLogIns, n/logInShare)))
+		}
+	}
+	return nil
+}

@@ -26,6 +26,12 @@ type Plugin struct {
 	*hooks
 	logSource
 	measured []string
+	// dir is a folder for the files of checks.
+	dir string
+	// secondAt is another instance; zero: the author names none.
+	secondAt endpoint.Endpoint
+	// addresses are two of the KMS.
+	addresses []string
 	// steady has the modes in which Status stays "ok".
 	steady  map[string]bool
 	starved starved

@@ -228,7 +228,11 @@ func TestErrorsThatAreNoFindings(t *testing.T) {
 	got := outcomes(t, endpoint, Options{Checks: []Check{
 		check("A", nil, func(context.Context, *Plugin) error { return errors.New("plain") }),
 		check("B", nil, func(context.Context, *Plugin) error { return hookError{errors.New("exit status 3")} }),
+		check("C", nil, func(context.Context, *Plugin) error { return unsupported{"nothing was refused"} }),
 	}})
+	if got["C"].Outcome != conformance.NotSupported || got["C"].Reason != "nothing was refused" {
+		t.Errorf("nothing to judge: %+v", got["C"])
+	}
 	if got["A"].Outcome != conformance.Failed || got["A"].Evidence.Response != "plain" {
 		t.Errorf("an error: %+v", got["A"])
 	}
@@ -253,6 +257,9 @@ func TestRunNamesTheMistake(t *testing.T) {
 		{Subject{Command: "true"}, Options{}, "expected {socket} or {endpoint}"},
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Break: "x"}}, Options{}, "plugin.restore"},
 		{Subject{Endpoint: endpoint, Hooks: Hooks{Rotate: "x {nodes}"}}, Options{}, "{nodes} is unknown"},
+		{Subject{Endpoint: endpoint, Second: "tcp://x"}, Options{}, "unix:///PATH"},
+		{Subject{Command: "p {socket}", Addresses: []string{"a", "b"}}, Options{}, "a command with {address}"},
+		{Subject{Command: "p {socket} {address}", Addresses: []string{"a"}}, Options{}, "expected two"},
 		{Subject{Endpoint: endpoint, Log: "/nowhere"}, Options{}, "the log of the plugin"},
 		{Subject{Endpoint: endpoint}, Options{Selection: conformance.Selection{Skip: map[string]string{"KMS2-STATUS-VERSOIN": "x"}}}, `did you mean "KMS2-STATUS-VERSION"?`},
 		{Subject{Endpoint: endpoint}, Options{Selection: conformance.Selection{Skip: map[string]string{"KMS2-STATUS-VERSION": ""}}}, "expected a reason"},
@@ -272,6 +279,36 @@ func TestHookErrorShowsItsOutput(t *testing.T) {
 	h.timeout = 50 * time.Millisecond
 	if err := h.run(t.Context(), "hook-break", "sleep 5", ModeFail); err == nil || !strings.Contains(err.Error(), "did not end within 50ms") {
 		t.Errorf("error %v, want that the hook did not end", err)
+	}
+}
+
+// TestAddress: URLs, hosts with a port and IPv4 addresses, and not what identifies a key.
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"\n\x05admin\x12\x1ehttps://vault.example.com:8200\x1a\x07transit": "https://vault.example.com:8200",
+		"vault.example.com:8200/transit/key":                               "vault.example.com:8200",
+		"10.0.0.5/transit/key":                                             "10.0.0.5",
+		"localhost:8200":                                                   "localhost:8200",
+		"arn:aws:kms:us-east-1:123456789012:key/38608a2a":                  "",
+		"projects/p/locations/l/cryptoKeys/k/cryptoKeyVersions/1":          "",
+		"pkcs11:token=kms;object=kek":                                      "",
+		"v1.10.3":                                                          "",
+		"999.1.1.1":                                                        "",
+	} {
+		if got := string(address.Find([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestEdges keeps the answers next to a change of the key_id.
+func TestEdges(t *testing.T) {
+	e := edges{}
+	for n := range 3 * tornKept {
+		e.add(Sealed{[]byte{byte(n)}, &kmsapi.EncryptResponse{KeyId: "a"}})
+	}
+	if of := e["a"]; len(of.first) != tornKept || len(of.last) != tornKept || of.first[0].Plaintext[0] != 0 || of.last[tornKept-1].Plaintext[0] != 3*tornKept-1 {
+		t.Errorf("%+v", e["a"])
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,6 +25,8 @@ import (
 type ownProcess struct {
 	*client
 	supervisor *process.Supervisor // nil: the suite does not start the plugin
+	template   command.Template
+	values     map[string]string // of its placeholders
 	spec       process.Spec
 	now        *process.Process // nil: never started
 	// restarts counts how often the suite started the plugin.
@@ -45,9 +48,19 @@ func (o *ownProcess) command(text string, values map[string]string, logFile stri
 	if err != nil {
 		return fmt.Errorf("command %q: %w", text, err)
 	}
-	o.supervisor = process.New(process.Options{})
+	o.supervisor, o.template, o.values = process.New(process.Options{}), t, values
 	o.spec = process.Spec{Name: "plugin", Path: program, Args: args, LogFile: logFile, StopTimeout: o.timing.Stop}
 	return nil
+}
+
+// specWith is the process with other values of placeholders and with more arguments.
+func (o *ownProcess) specWith(values map[string]string, more ...string) process.Spec {
+	all := maps.Clone(o.values)
+	maps.Copy(all, values)
+	spec := o.spec
+	_, args := o.template.Fill(all)
+	spec.Args = append(args, more...)
+	return spec
 }
 
 // owned reports whether the suite starts the plugin.

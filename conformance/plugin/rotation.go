@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	kmsapi "k8s.io/kms/apis/v2"
@@ -144,4 +145,87 @@ func rotationServes(ctx context.Context, p *Plugin, before *kmsapi.StatusRespons
 		}
 	}
 	return nil
+}
+
+// Times and numbers of the check with callers across a rotation.
+const (
+	tornCallers = 8
+	tornPoll    = 20 * time.Millisecond // between two calls of Status
+	tornPause   = 5 * time.Millisecond  // between the beginnings of two calls of a caller
+	tornAfter   = 500 * time.Millisecond
+	tornKept    = 10
+)
+
+// edges keeps the first and the last answers of Encrypt with each key_id: a torn one is next to the change.
+type edges map[string]*struct{ first, last []Sealed }
+
+func (e edges) add(s Sealed) {
+	of := e[s.KeyId]
+	if of == nil {
+		of = &struct{ first, last []Sealed }{}
+		e[s.KeyId] = of
+	}
+	if len(of.first) < tornKept {
+		of.first = append(of.first, s)
+		return
+	}
+	of.last = append(of.last, s)
+	of.last = of.last[max(0, len(of.last)-tornKept):]
+}
+
+// rotationTearsNothing has callers of Encrypt before, during and after a rotation, and decrypts what they got when it is over.
+func rotationTearsNothing(ctx context.Context, p *Plugin) error {
+	callers, err := capacity(ctx, p, tornCallers, p.timing.Call/2)
+	if err != nil {
+		return err
+	}
+	before, err := p.Status(ctx)
+	if err != nil {
+		return found("Status before the rotation", err, "a response")
+	}
+	var over atomic.Bool
+	var sealed atomic.Int64
+	trips, answers := roundTrips(p, callers), make([]edges, callers)
+	wait := meanwhile(callers, func(caller int) {
+		answers[caller] = edges{}
+		pause := time.NewTicker(tornPause)
+		defer pause.Stop()
+		for ; !over.Load() && ctx.Err() == nil; <-pause.C {
+			call, cancel := context.WithTimeout(ctx, p.timing.Call)
+			if resp, err := trips[caller].encrypt(call, p.Client()); err == nil { // KMS2-ROTATION-SERVES is about errors
+				answers[caller].add(Sealed{trips[caller].plaintext, resp})
+				sealed.Add(1)
+			}
+			cancel()
+		}
+	})
+	p.Poll(ctx, tornPoll, p.timing.Call, func(context.Context) bool { return sealed.Load() >= int64(callers) })
+	polled := func(within time.Duration, until func(*kmsapi.StatusResponse) bool) {
+		p.Poll(ctx, tornPoll, within, func(ctx context.Context) bool {
+			resp, err := p.Status(ctx)
+			return err == nil && until(resp)
+		})
+	}
+	if err = p.Rotate(ctx); err == nil {
+		polled(p.timing.Notice, func(resp *kmsapi.StatusResponse) bool { return resp.KeyId != before.KeyId })
+		polled(tornAfter, func(*kmsapi.StatusResponse) bool { return false })
+	}
+	over.Store(true)
+	wait()
+	if err != nil {
+		return err
+	}
+	p.Measure("%d callers, %d calls of Encrypt", callers, sealed.Load())
+	what := fmt.Sprintf("Decrypt of what Encrypt returned to %d callers during a rotation", callers)
+	if sealed.Load() == 0 {
+		return found(fmt.Sprintf("Encrypt by %d callers during a rotation", callers), "no call succeeded", "ciphertexts")
+	}
+	return each(answers, func(e edges) error {
+		for _, id := range sortedKeys(e) {
+			if err := p.unsealAll(ctx, append(e[id].first, e[id].last...), what+", with key_id "+quote(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

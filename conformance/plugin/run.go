@@ -127,7 +127,12 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 	}()
 	timing := *o.Timing
 	c := &client{timing: timing, traffic: &traffic{}}
-	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}}
+	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}, dir: dir, addresses: subject.Addresses}
+	if subject.Second != "" {
+		if p.secondAt, err = endpoint.ParseUnix(subject.Second); err != nil {
+			return nil, nil, err
+		}
+	}
 	at := subject.Endpoint
 	if at == "" {
 		at = "unix://" + filepath.Join(dir, "kms.sock")
@@ -140,6 +145,9 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 		return nil, nil, err
 	}
 	values := map[string]string{"endpoint": p.at.String(), "socket": p.at.Address, "state": state}
+	if len(subject.Addresses) > 0 {
+		values["address"] = subject.Addresses[0]
+	}
 	p.hooks = &hooks{commands: subject.Hooks, values: values, timeout: timing.Hook}
 	logFile := subject.Log
 	if subject.Command != "" {
@@ -221,6 +229,9 @@ func (p *Plugin) capabilities(ctx context.Context, s Subject) (has []conformance
 		{HookModes, strings.Contains(s.Hooks.Break, "{mode}")},
 		{HookSlow, s.Hooks.Slow != ""},
 		{HookRotate, s.Hooks.Rotate != ""},
+		{HookCount, s.Hooks.Count != ""},
+		{SecondInstance, s.Second != "" || p.template.Has("socket") || p.template.Has("endpoint")},
+		{Addresses, len(s.Addresses) > 0},
 	} {
 		if c.have {
 			has = append(has, c.capability)
@@ -268,9 +279,12 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	result.Measured = p.measured
 	var finding *conformance.Finding
 	var hook hookError
+	var cannot unsupported
 	switch {
 	case err == nil:
 		result.Outcome = conformance.Passed
+	case errors.As(err, &cannot):
+		result.Outcome, result.Reason = conformance.NotSupported, cannot.reason
 	case errors.As(err, &hook):
 		result.Outcome, result.Reason = conformance.Blocked, hook.Error()
 	case errors.As(err, &finding):
@@ -286,6 +300,11 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 		p.excuse(result, time.Since(began))
 	}
 }
+
+// unsupported is the error of a check that the plugin gave nothing to judge, although it has the capabilities.
+type unsupported struct{ reason string }
+
+func (u unsupported) Error() string { return u.reason }
 
 // excuse makes a failure inconclusive if a time passed in the check, and CPU starvation explains that.
 func (p *Plugin) excuse(result *conformance.Result, took time.Duration) {

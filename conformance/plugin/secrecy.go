@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	kmsapi "k8s.io/kms/apis/v2"
 )
 
 // credential is a pattern of texts that give access to something.
@@ -155,8 +157,28 @@ func keyIDCredentials(ctx context.Context, p *Plugin) error {
 	if err != nil {
 		return found("Status", err, "a response")
 	}
-	if name := findCredential([]byte(resp.KeyId)); name != "" {
-		return found("Status", "the key_id contains "+name, "no credentials")
+	for _, d := range decodings([]byte(resp.KeyId)) {
+		if name := findCredential(d.data); name != "" {
+			return found("Status", "the key_id contains "+name+d.inside, "no credentials")
+		}
+	}
+	return nil
+}
+
+// address is a URL, a host with a port, or an IPv4 address.
+var address = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[\w\[\]@.:/-]+|\b[a-zA-Z0-9-]+(\.[a-zA-Z0-9-]+)+:[0-9]{2,5}\b|\blocalhost:[0-9]{2,5}\b|\b(([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\.){3}([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\b`)
+
+func keyIDHasNoAddress(_ context.Context, p *Plugin, resp *kmsapi.StatusResponse) error {
+	for _, d := range decodings([]byte(resp.KeyId)) {
+		at := string(address.Find(d.data))
+		for _, known := range p.addresses {
+			if strings.Contains(string(d.data), known) {
+				at = known
+			}
+		}
+		if at != "" {
+			return found("Status", fmt.Sprintf("the key_id contains an address of the KMS%s: %s", d.inside, quote(at)), "an identifier of the key alone")
+		}
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -26,6 +27,12 @@ const (
 	HookSlow conformance.Capability = "hook-slow"
 	// HookRotate: a hook rotates the KEK.
 	HookRotate conformance.Capability = "hook-rotate"
+	// HookCount: a hook prints how many log-ins the KMS has seen.
+	HookCount conformance.Capability = "hook-count"
+	// SecondInstance: another instance of the plugin can be called.
+	SecondInstance conformance.Capability = "second-instance"
+	// Addresses: the suite starts the plugin with either of two addresses of one KMS.
+	Addresses conformance.Capability = "addresses"
 )
 
 // explain says what gives a capability, for results that lack it.
@@ -38,6 +45,10 @@ var explain = map[conformance.Capability]string{
 	HookModes:  "a hook that breaks the KMS in several ways (plugin.break with {mode} in the file of --system)",
 	HookSlow:   "hooks that slow and restore the KMS (plugin.slow and plugin.restore in the file of --system)",
 	HookRotate: "a hook that rotates the key (plugin.rotate in the file of --system)",
+	HookCount:  "a hook that prints how many log-ins the KMS has seen (plugin.count in the file of --system)",
+
+	SecondInstance: "another instance of the plugin (--second-endpoint, or --plugin-command with {socket} or {endpoint})",
+	Addresses:      "two addresses of one KMS (--kms-addresses, and --plugin-command with {address})",
 }
 
 // Ways in which the KMS behind a plugin fails: the values of {mode} in Hooks.Break, and ModeSlow.
@@ -51,8 +62,8 @@ const (
 
 // Placeholders of Subject.Command and of the hooks.
 var (
-	commandPlaceholders = []string{"socket", "endpoint", "state"}
-	hookPlaceholders    = []string{"socket", "endpoint", "state", "mode"}
+	commandPlaceholders = []string{"socket", "endpoint", "state", "address"}
+	hookPlaceholders    = []string{"socket", "endpoint", "state", "address", "mode"}
 )
 
 // Hooks are commands of the plugin's author that change the KMS behind it. They are split at spaces, and run without a shell.
@@ -65,12 +76,18 @@ type Hooks struct {
 	Restore string
 	// Rotate makes the KMS use a new KEK for the same key.
 	Rotate string
+	// Count prints how many log-ins the KMS has seen, as one number.
+	Count string
 }
 
 // Subject is the plugin under test, and what its author lets the suite do with it.
 type Subject struct {
 	// Endpoint is unix:///PATH or unix:///@NAME. It may be empty if Command is given.
 	Endpoint string
+	// Second is where another instance of the plugin listens, one that is to serve the same cluster. Empty with Command: the suite starts one.
+	Second string
+	// Addresses are two of the KMS of the plugin: {address} of Command is one of them. Empty: the author names none.
+	Addresses []string
 	// Command starts the plugin. {socket} and {endpoint} are the path and the URL where it must listen, {state} is a folder that is kept for all
 	// its runs. The plugin must run until it gets SIGTERM. Empty: the plugin runs already.
 	Command string
@@ -84,11 +101,16 @@ func (s Subject) Validate() error {
 	switch {
 	case s.Endpoint == "" && s.Command == "":
 		return fmt.Errorf("the plugin has neither an endpoint nor a command: expected --endpoint unix:///PATH, or --plugin-command with {socket}")
+	case len(s.Addresses) > 0 && (len(s.Addresses) != 2 || !strings.Contains(s.Command, "{address}")):
+		return fmt.Errorf("%d addresses of the KMS: expected two, and a command with {address}", len(s.Addresses))
 	case (s.Hooks.Break != "" || s.Hooks.Slow != "") && s.Hooks.Restore == "":
 		return fmt.Errorf("a hook breaks or slows the KMS and none restores it: expected plugin.restore")
 	}
-	if s.Endpoint != "" {
-		if _, err := endpoint.ParseUnix(s.Endpoint); err != nil {
+	for _, at := range []string{s.Endpoint, s.Second} {
+		if at == "" {
+			continue
+		}
+		if _, err := endpoint.ParseUnix(at); err != nil {
 			return err
 		}
 	}
@@ -101,7 +123,7 @@ func (s Subject) Validate() error {
 			return fmt.Errorf("command %q: expected {socket} or {endpoint}, or --endpoint with the address where it listens", s.Command)
 		}
 	}
-	for name, text := range map[string]string{"plugin.break": s.Hooks.Break, "plugin.slow": s.Hooks.Slow, "plugin.restore": s.Hooks.Restore, "plugin.rotate": s.Hooks.Rotate} {
+	for name, text := range map[string]string{"plugin.break": s.Hooks.Break, "plugin.slow": s.Hooks.Slow, "plugin.restore": s.Hooks.Restore, "plugin.rotate": s.Hooks.Rotate, "plugin.count": s.Hooks.Count} {
 		if text == "" {
 			continue
 		}

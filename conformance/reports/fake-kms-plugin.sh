@@ -16,6 +16,7 @@ if [ "${1:-}" = hook ]; then
     slow) kms rule '*/*' --latency 4s ;;
     lose-key) kms state default "$(current)" disabled ;;
     rotate) kms rotate default ;;
+    count) "$bin/fake-kms-plugin" kms log-ins ;;
     restore)
       kms unrule '*/*' 2> /dev/null || true
       kms state default "$(current)" enabled
@@ -41,6 +42,7 @@ plugin:
   slow: $hook slow $work
   restore: $hook restore $work
   rotate: $hook rotate $work
+  count: $hook count $work
 END
 "$bin/kmsharness" conform plugin "$@" --system "$work/fake-kms-plugin.yaml" --out "$work/out" && code=0 || code=$?
 sed "s#$bin/##g; s#$here/##g; s#$work#WORK#g" "$work/out/report.yaml" > "$here/fake-kms-plugin.yaml"

@@ -48,6 +48,8 @@ func kmsCommand() *cobra.Command {
 	cmd.AddCommand(
 		to.verb("keys", "List every key with its KEKs", "  fake-kms-plugin kms keys",
 			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.Keys(ctx) }),
+		to.verb("log-ins", "Print how many log-ins it has seen", "  fake-kms-plugin kms log-ins",
+			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.LogIns(ctx) }),
 		rotateKeyCommand(to), stateCommand(to),
 		to.verb("rules", "List how callers are treated", "  fake-kms-plugin kms rules",
 			cobra.NoArgs, func(ctx context.Context, c *remotekms.Client, _ []string) (any, error) { return c.Rules(ctx) }),
@@ -110,6 +112,8 @@ func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 	cmd.Flags().DurationVar((*time.Duration)(&r.Latency), "latency", 0, "added to every answer")
 	cmd.Flags().StringVar(&r.LogIn, "log-in", "", "refuse log-ins in the words of this failure of the caller's profile; refused: of the one that the profile names")
 	cmd.Flags().BoolVar(&r.Revoke, "revoke", false, "end the leases that there are")
+	cmd.Flags().IntVar(&r.LogInsPerMinute, "log-ins-per-minute", 0, "refuse further log-ins of a caller; 0: no limit")
+	cmd.Flags().IntVar(&r.CallsPerSecond, "calls-per-second", 0, "refuse further Encrypts and Decrypts of a caller; 0: no limit")
 	cmd.Flags().BoolVar(&r.Deny, "deny", false, "answer access denied to every Encrypt and Decrypt")
 	return cmd
 }

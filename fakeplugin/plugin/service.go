@@ -94,6 +94,8 @@ func asStatus(err error) error {
 		code = codes.Unavailable
 	case remotekms.Code(err) == keyring.CodeDenied:
 		code = codes.PermissionDenied
+	case remotekms.Code(err) == remotekms.CodeThrottled:
+		code = codes.ResourceExhausted
 	case remotekms.Code(err) == keyring.CodeDisabled:
 		code = codes.FailedPrecondition
 	case remotekms.Code(err) == keyring.CodeDeleted, remotekms.Code(err) == keyring.CodeUnknown, remotekms.Code(err) == remotekms.CodeNoKey:

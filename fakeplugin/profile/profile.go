@@ -34,6 +34,8 @@ type Lease struct {
 type KeyID struct {
 	// Template has the placeholders of Placeholders.
 	Template string
+	// Base64 encodes what the template gives.
+	Base64 bool
 	// ChangesOnRotation says whether a new version of the remote key shows in the key_id. Where it does not, nobody can see a
 	// rotation, and the administrator has to configure another key.
 	ChangesOnRotation bool

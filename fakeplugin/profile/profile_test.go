@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"encoding/base64"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,9 +12,9 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// The five providers of the plugin management seed are there, each under the name of its file, with failures and sources.
+// The five providers of the plugin management seed and HashiCorp's own plugin are there, each under the name of its file, with failures and sources.
 func TestBuiltins(t *testing.T) {
-	if got := strings.Join((Catalogue{}).Names(), " "); got != "aws azure gcp thales vault" {
+	if got := strings.Join((Catalogue{}).Names(), " "); got != "aws azure gcp hashicorp thales vault" {
 		t.Fatalf("profiles: %s", got)
 	}
 	for _, name := range (Catalogue{}).Names() {
@@ -38,10 +39,11 @@ func TestKeyIDs(t *testing.T) {
 	second := Key{Name: "key-1", KEK: "kek-b2", Version: 2, Created: time.Unix(1700000009, 0)}
 	other := Key{Name: "key-2", KEK: "kek-c3", Version: 1}
 	for name, want := range map[string]string{
-		"aws":    "arn:aws:kms:us-east-1:123456789012:key/38608a2a-4ad9-4e2c-8d4b-3e7f8ea5d5b6",
-		"vault":  "1",
-		"gcp":    "projects/example/locations/europe-west1/keyRings/openshift/cryptoKeys/key-1/cryptoKeyVersions/1",
-		"thales": "6b656b2d6131",
+		"aws":       "arn:aws:kms:us-east-1:123456789012:key/38608a2a-4ad9-4e2c-8d4b-3e7f8ea5d5b6",
+		"vault":     "1",
+		"gcp":       "projects/example/locations/europe-west1/keyRings/openshift/cryptoKeys/key-1/cryptoKeyVersions/1",
+		"thales":    "6b656b2d6131",
+		"hashicorp": base64.StdEncoding.EncodeToString([]byte("\n\x05admin\x12\x1ehttps://vault.example.com:8200\x1a\x07transit\"\x05key-1(\x01")),
 	} {
 		p, err := Catalogue{}.Find(name)
 		if err != nil {

@@ -54,9 +54,9 @@ func (r *reader) name(n *yaml.Node) string {
 }
 
 func (r *reader) keyID(n *yaml.Node) KeyID {
-	v := r.mapping(n, "keyID", []string{"template", "changesOnRotation", "why"})
+	v := r.mapping(n, "keyID", []string{"template", "changesOnRotation", "why"}, "base64")
 	k := KeyID{Template: r.text(v["template"], "template", maxTemplate), ChangesOnRotation: r.bool(v["changesOnRotation"], "changesOnRotation"),
-		Why: r.text(v["why"], "why", maxProse)}
+		Base64: r.bool(v["base64"], "base64"), Why: r.text(v["why"], "why", maxProse)}
 	if k.Template == "" {
 		return k
 	}
@@ -70,9 +70,9 @@ func (r *reader) keyID(n *yaml.Node) KeyID {
 	}
 	switch {
 	case varies && !k.ChangesOnRotation:
-		r.add(v["template"].Line, "changesOnRotation is false, and the template differs from version to version: expected none of {version}, {kek}, {hex}, {created}")
+		r.add(v["template"].Line, "changesOnRotation is false, and the template differs from version to version: expected none of {version}, {kek}, {hex}, {created}, {varint}")
 	case !varies && k.ChangesOnRotation:
-		r.add(v["template"].Line, "changesOnRotation is true, and the template is the same for all versions: expected {version}, {kek}, {hex} or {created} in it")
+		r.add(v["template"].Line, "changesOnRotation is true, and the template is the same for all versions: expected {version}, {kek}, {hex}, {created} or {varint} in it")
 	}
 	return k
 }

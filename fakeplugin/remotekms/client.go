@@ -83,6 +83,11 @@ func (c *Client) Rules(ctx context.Context) (out []Rule, err error) {
 }
 
 // SetRule adds r, or replaces the rule with the same caller pattern.
+// LogIns is how many log-ins the KMS has seen since its start.
+func (c *Client) LogIns(ctx context.Context) (out int, err error) {
+	return out, c.do(ctx, http.MethodGet, "/v1/log-ins", nil, &out)
+}
+
 func (c *Client) SetRule(ctx context.Context, r Rule) error {
 	return c.do(ctx, http.MethodPut, "/v1/rules", r, nil)
 }

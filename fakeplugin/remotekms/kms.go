@@ -45,11 +45,13 @@ type KMS struct {
 	rules  []Rule
 	leases map[string]Lease // by plugin; a restart ends them
 	logIns int              // so far
+	// windows are what callers of a rule with a limit did, by kind of request and plugin.
+	windows map[string]window
 }
 
 // New is a KMS with what its state file holds, if there is one.
 func New(o Options) (*KMS, error) {
-	k := &KMS{clock: o.Clock, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}}
+	k := &KMS{clock: o.Clock, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}, windows: map[string]window{}}
 	if k.clock == nil {
 		k.clock = clock.RealClock{}
 	}
@@ -121,6 +123,12 @@ func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyri
 	if treatment.Deny {
 		return keyring.KEK{}, denied(caller)
 	}
+	k.mu.Lock()
+	err = k.take("calls", caller.Plugin, treatment.CallsPerSecond, time.Second)
+	k.mu.Unlock()
+	if err != nil {
+		return keyring.KEK{}, err
+	}
 	ring := k.ring(key)
 	if ring == nil {
 		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
@@ -164,6 +172,9 @@ func (k *KMS) grant(ctx context.Context, caller Caller, terms Terms) (lease Leas
 		lease, err = k.leases[caller.Plugin].Renewed(caller.Lease, terms, now)
 	} else {
 		k.logIns++
+		if err := k.take("log-ins", caller.Plugin, t.LogInsPerMinute, time.Minute); err != nil {
+			return Lease{}, err
+		}
 		lease, err = Grant(fmt.Sprintf("%s#%d", caller.Plugin, k.logIns), terms, t.LogIn, now)
 	}
 	if err == nil {

@@ -3,6 +3,8 @@ package remotekms
 import (
 	"testing"
 	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 )
 
 // The decisions about leases: which calls are allowed when, and in whose words others are refused.
@@ -90,6 +92,34 @@ func TestLeases(t *testing.T) {
 		again, err := s.Lease(ctx, me, terms)
 		if under.Lease = again.ID; err != nil || describe(under) != "" || again.ID == lease.ID {
 			t.Errorf("a new log-in: %+v, %v", again, err)
+		}
+	})
+}
+
+// TestThrottle: a rule limits the log-ins and the calls of each caller, and the KMS counts all log-ins.
+func TestThrottle(t *testing.T) {
+	each(t, func(t *testing.T, k *KMS, s Service) {
+		if _, err := s.Describe(ctx, me, "key-1"); err != nil {
+			t.Fatal(err)
+		}
+		if err := k.SetRule(Rule{Caller: "cp-1/*", LogInsPerMinute: 2, CallsPerSecond: 1}); err != nil {
+			t.Fatal(err)
+		}
+		terms := Terms{Duration(time.Hour), Duration(time.Hour)}
+		for n, want := range []string{"", "", CodeThrottled} {
+			if _, err := s.Lease(ctx, me, terms); Code(err) != want {
+				t.Errorf("log-in %d: %v, want code %q", n+1, err, want)
+			}
+		}
+		if k.LogIns() != 3 {
+			t.Errorf("%d log-ins, want 3", k.LogIns())
+		}
+		encrypt := func(c Caller) string {
+			_, err := s.Encrypt(ctx, c, "key-1", keyring.Ref{Version: 1}, []byte("seed"))
+			return Code(err)
+		}
+		if first, second, other := encrypt(me), encrypt(me), encrypt(Caller{Plugin: "cp-2/1"}); first != "" || second != CodeThrottled || other != "" {
+			t.Errorf("calls: %q, %q, of another caller %q", first, second, other)
 		}
 	})
 }

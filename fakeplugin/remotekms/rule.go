@@ -26,6 +26,9 @@ type Rule struct {
 	LogIn string `json:"logIn,omitempty"`
 	// Revoke ends the leases that there are when the rule is set.
 	Revoke bool `json:"revoke,omitempty"`
+	// LogInsPerMinute and CallsPerSecond throttle a caller: further log-ins, and further calls of Encrypt and Decrypt, are refused. 0: no limit.
+	LogInsPerMinute int `json:"logInsPerMinute,omitempty"`
+	CallsPerSecond  int `json:"callsPerSecond,omitempty"`
 }
 
 // LogIns is the rule by which the log-ins of a caller are refused, in the words of its provider, or accepted; revoke ends its leases, too.
@@ -51,6 +54,9 @@ func (r Rule) Validate() error {
 	if r.Latency < 0 || time.Duration(r.Latency) > MaxLatency {
 		return fmt.Errorf("latency %v: expected 0 to %v", time.Duration(r.Latency), MaxLatency)
 	}
+	if r.LogInsPerMinute < 0 || r.CallsPerSecond < 0 {
+		return fmt.Errorf("%d log-ins per minute and %d calls per second: expected 0 or more", r.LogInsPerMinute, r.CallsPerSecond)
+	}
 	if len(r.LogIn) > maxFailure {
 		return fmt.Errorf("logIn has %d bytes: expected the name of a failure, at most %d", len(r.LogIn), maxFailure)
 	}
@@ -70,10 +76,19 @@ func treat(rules []Rule, plugin string) Rule {
 		if all.LogIn == "" {
 			all.LogIn = r.LogIn
 		}
+		all.LogInsPerMinute, all.CallsPerSecond = stricter(all.LogInsPerMinute, r.LogInsPerMinute), stricter(all.CallsPerSecond, r.CallsPerSecond)
 		all.Latency += r.Latency
 		all.Deny = all.Deny || r.Deny
 	}
 	return all
+}
+
+// stricter is the lower one of two limits.
+func stricter(a, b int) int {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
 }
 
 // Duration is a time.Duration that is written "250ms" in JSON.

@@ -46,6 +46,7 @@ func Handler(k *KMS, token string) http.Handler {
 		plain, err := k.Decrypt(r.Context(), req.Caller, r.PathValue("key"), req.Data)
 		return plaintext{plain}, err
 	}))
+	mux.Handle("GET /v1/log-ins", httpjson.Handler(func(*http.Request) (any, error) { return k.LogIns(), nil }))
 	mux.Handle("POST /v1/leases", handle(func(r *http.Request, req cryptRequest) (any, error) {
 		return k.Lease(r.Context(), req.Caller, req.Terms)
 	}))
@@ -93,6 +94,8 @@ func asProblem(err error) error {
 		status = http.StatusNotFound
 	case keyring.CodeDenied, CodeLease:
 		status = http.StatusForbidden
+	case CodeThrottled:
+		status = http.StatusTooManyRequests
 	case keyring.CodeInvalid, keyring.CodeCiphertext:
 		status = http.StatusUnprocessableEntity
 	}

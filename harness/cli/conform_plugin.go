@@ -18,11 +18,12 @@ import (
 // endpointUsage is of conform plugin and preflight.
 const endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
 
-// pluginSubject is the plugin under test as its suite takes it.
-func pluginSubject(system *undertest.Flags, endpoint, log string) (plugin.Subject, undertest.Plugin, error) {
+// pluginSubject is the plugin under test as its suite takes it: subject, with the command and the hooks of the system.
+func pluginSubject(system *undertest.Flags, subject plugin.Subject) (plugin.Subject, undertest.Plugin, error) {
 	s, err := system.System()
 	p := s.Plugin
-	subject := plugin.Subject{Endpoint: endpoint, Command: p.Command, Log: log, Hooks: plugin.Hooks{Break: p.Break, Slow: p.Slow, Restore: p.Restore, Rotate: p.Rotate}}
+	subject.Command = p.Command
+	subject.Hooks = plugin.Hooks{Break: p.Break, Slow: p.Slow, Restore: p.Restore, Rotate: p.Rotate, Count: p.Count}
 	if err == nil {
 		err = subject.Validate()
 	}
@@ -31,7 +32,8 @@ func pluginSubject(system *undertest.Flags, endpoint, log string) (plugin.Subjec
 
 func newConformPluginCommand() *cobra.Command {
 	var f conformFlags
-	var endpoint, log string
+	var endpoint, second, log string
+	var addresses []string
 	var callTimeout time.Duration
 	var withoutWaits bool
 	cmd := &cobra.Command{
@@ -64,7 +66,7 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 					fmt.Fprintln(progressOf(cmd, f.output), r.Line())
 				}
 			}
-			subject, under, err := pluginSubject(f.system, endpoint, log)
+			subject, under, err := pluginSubject(f.system, plugin.Subject{Endpoint: endpoint, Second: second, Addresses: addresses, Log: log})
 			if err != nil {
 				return err
 			}
@@ -93,6 +95,8 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 	flags := cmd.Flags()
 	f.register(cmd, "plugin")
 	flags.StringVar(&endpoint, "endpoint", "", endpointUsage)
+	flags.StringVar(&second, "second-endpoint", "", "where another instance of the plugin listens, for the same cluster (default with a command: the suite starts one)")
+	flags.StringSliceVar(&addresses, "kms-addresses", nil, "two addresses of the KMS, A,B; {address} of the command is A, and B in one check")
 	flags.StringVar(&log, "log", "", "file of the plugin's log, which is searched for secrets (default with a command: its output)")
 	flags.DurationVar(&callTimeout, "call-timeout", plugin.DefaultTiming().Call, "timeout of a call, as in kube-apiserver's EncryptionConfiguration")
 	flags.BoolVar(&withoutWaits, "without-waits", false, "skip the checks that wait on purpose")
@@ -131,7 +135,7 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 			if within <= 0 {
 				return usage("--within %v: expected a positive duration", within)
 			}
-			subject, under, err := pluginSubject(system, endpoint, "")
+			subject, under, err := pluginSubject(system, plugin.Subject{Endpoint: endpoint})
 			if err != nil {
 				return err
 			}

@@ -299,7 +299,7 @@ func malformedInGeneral() []malformed {
 		{"node with a bad name", step("  - node: {add: CP_4}"),
 			file + `19:17: node "CP_4" is malformed, expected a DNS label such as cp-4`},
 		{"kms op", step("  - kms: {op: remove}"),
-			file + `19:15: op is "remove", expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew, did you mean "revoke"?`},
+			file + `19:15: op is "remove", expected disable, enable, delete, deny, allow, cut, restore, expire, revoke, renew or throttle, did you mean "revoke"?`},
 		{"kms disables on one node", step("  - kms: {op: disable, node: cp-1}"),
 			file + `19:30: node with op disable, expected none: a KEK has one state for all nodes; cut and deny are per node`},
 		{"kms cuts a KEK", step("  - kms: {op: cut, kek: 1}"),

@@ -18,12 +18,15 @@ func (*Rotate) About() string {
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
-	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew" undo:"disable=enable,deny=allow,cut=restore,expire=renew,revoke=renew"`
+	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew,throttle" undo:"disable=enable,deny=allow,cut=restore,throttle=restore,expire=renew,revoke=renew"`
 	// Node loses or regains access; empty: all nodes.
 	Node string `yaml:"node,omitempty" refers:"nodes" without:"op=disable,enable,delete" why:"a KEK has one state for all nodes; cut and deny are per node"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
 	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
+	// LogIns and Calls are limits of each plugin; 0: none.
+	LogIns int `yaml:"logIns,omitempty" minimum:"1" maximum:"10000" with:"op=throttle" description:"with throttle: log-ins in a minute, of each plugin"`
+	Calls  int `yaml:"calls,omitempty" minimum:"1" maximum:"10000" with:"op=throttle" description:"with throttle: Encrypts and Decrypts in a second, of each plugin"`
 }
 
 // Operations of the verb kms.
@@ -41,6 +44,8 @@ const (
 	KMSExpire = "expire"
 	KMSRevoke = "revoke"
 	KMSRenew  = "renew"
+	// KMSThrottle limits log-ins and calls, of each plugin.
+	KMSThrottle = "throttle"
 )
 
 func logInOps() []string { return []string{KMSExpire, KMSRevoke, KMSRenew} }
@@ -50,6 +55,9 @@ func (*KMS) About() string {
 }
 
 func (k *KMS) Validate(v Validation) {
+	if k.Op == KMSThrottle && k.LogIns+k.Calls == 0 {
+		v.Add("op", "op throttle without a limit, expected logIns or calls")
+	}
 	if !slices.Contains(logInOps(), k.Op) {
 		return
 	}

@@ -103,6 +103,8 @@ type Plugin struct {
 	Slow    string `json:"slow,omitempty" template:"plugin"`
 	Restore string `json:"restore,omitempty" template:"plugin"`
 	Rotate  string `json:"rotate,omitempty" template:"plugin"`
+	// Count prints how many log-ins the KMS has seen; only kmsharness conform plugin uses it.
+	Count string `json:"count,omitempty" template:"plugin"`
 	Product
 }
 

@@ -33,17 +33,24 @@ func plugin(faults ...string) func() virtual.Options {
 
 // updated is plugins that have faults from their second start: no API server gets ready with a plugin that has them.
 func updated(faults ...string) func() virtual.Options {
+	return restarted(func(p *startingPlugin) {
+		for _, f := range faults {
+			p.args = append(p.args, "--fault", f)
+		}
+	})
+}
+
+// restarted is plugins that are changed from their second start.
+func restarted(change func(*startingPlugin)) func() virtual.Options {
 	return func() virtual.Options {
 		var mu sync.Mutex
-		started := map[string]bool{} // by command line
+		started := map[string]bool{} // by socket: other arguments depend on the scenario
 		return pluginsBy(func(p *startingPlugin) {
 			mu.Lock()
 			defer mu.Unlock()
-			which := strings.Join(p.args, " ")
+			which := p.args[1]
 			if started[which] {
-				for _, f := range faults {
-					p.args = append(p.args, "--fault", f)
-				}
+				change(p)
 			}
 			started[which] = true
 		})()
@@ -108,6 +115,20 @@ func (s calls) Decrypt(ctx context.Context, c remotekms.Caller, key string, ciph
 	if err := s.change(&c); err != nil {
 		return nil, err
 	}
+	return s.Service.Decrypt(ctx, c, key, ciphertext)
+}
+
+// loggingIn is a KMS for a caller that logs in before each Decrypt.
+type loggingIn struct{ remotekms.Service }
+
+// Decrypt implements remotekms.Service.
+func (s loggingIn) Decrypt(ctx context.Context, c remotekms.Caller, key string, ciphertext []byte) ([]byte, error) {
+	hour := remotekms.Duration(time.Hour)
+	lease, err := s.Lease(ctx, remotekms.Caller{Plugin: c.Plugin}, remotekms.Terms{TTL: hour, Longest: hour})
+	if err != nil {
+		return nil, err
+	}
+	c.Lease = lease.ID
 	return s.Service.Decrypt(ctx, c, key, ciphertext)
 }
 

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"path"
 	"strings"
 	"time"
 
@@ -100,5 +101,15 @@ func providerPlugins() []Mutant {
 	}, {
 		Name: "policy-without-decrypt", Scenario: "cluster-power-cycle", Caught: []string{"NO-DATA-LOSS"}, Virtual: updated("provider-failure:profile=vault,failure=encrypt-denied,method=Decrypt"),
 		Mistake: "a Vault policy that has encrypt and not decrypt: Status says ok, and the first API server that restarts cannot read",
+	}, {
+		Name: "log-in-for-each-call-simulated", Scenario: "kms-throttles-log-ins", Caught: []string{"steps[6].expect"},
+		Mistake: "a client of Vault made for each call: the Decrypts of an API server that starts are a storm of log-ins, and Vault refuses the rest",
+		Virtual: withKMS(func(s remotekms.Service) remotekms.Service { return loggingIn{s} }),
+	}, {
+		Name: "key-of-each-node", Scenario: "plugins-with-one-key-id", Caught: []string{"NO-DATA-LOSS"},
+		Mistake: "a key of its own on each control plane, under the key_id of all: each API server reads what it wrote, and nothing else",
+		Virtual: restarted(func(p *startingPlugin) { // from its second start: with such plugins no cluster begins
+			p.configure = append(p.configure, func(o *kmsplugin.Options) { o.Key += "-" + path.Dir(o.Name) })
+		}),
 	}}
 }

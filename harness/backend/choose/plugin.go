@@ -81,6 +81,8 @@ func (f *Fit) ofKMS(k *scenario.KMS, p undertest.Plugin) {
 	switch {
 	case k.Op == scenario.KMSDelete:
 		f.lacks("kms delete: no plugin.restore brings back a key that is deleted")
+	case k.Op == scenario.KMSThrottle:
+		f.lacks("kms throttle: no hook of a plugin under test limits its log-ins and calls")
 	case p.Break == "":
 		f.lacks("kms: there is no plugin.break with plugin.restore")
 	case k.KEK != 0:

@@ -191,6 +191,8 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, Deny: true})
 	case scenario.KMSExpire, scenario.KMSRevoke:
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
+	case scenario.KMSThrottle:
+		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogInsPerMinute: a.LogIns, CallsPerSecond: a.Calls})
 	case "restore", "allow", scenario.KMSRenew:
 		return fs.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: caller})
 	}
@@ -208,7 +210,7 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	case "delete":
 		state = keyring.Deleted
 	default:
-		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke or renew", op)
+		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke, renew or throttle", op)
 	}
 	keys, err := fs.e.controlPlane.KMS.client.Keys(ctx)
 	if err != nil {

@@ -92,7 +92,7 @@ func lasts(a history.Action) bool {
 	case "link":
 		return a.Param("mode") != "restore"
 	case "kms":
-		return slices.Contains([]string{"disable", "deny", "cut", "delete", "expire", "revoke"}, a.Param("op"))
+		return slices.Contains([]string{"disable", "deny", "cut", "delete", "expire", "revoke", "throttle"}, a.Param("op"))
 	case "encryption":
 		return a.Param("type") == "identity"
 	}

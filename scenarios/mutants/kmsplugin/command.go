@@ -31,7 +31,7 @@ func Main(ctx context.Context, args []string, stderr io.Writer, further ...Mutan
 }
 
 func newServeCommand(all []Mutant, stderr io.Writer) *cobra.Command {
-	var name, listen, state string
+	var name, listen, state, address string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve until SIGTERM", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +54,7 @@ func newServeCommand(all []Mutant, stderr io.Writer) *cobra.Command {
 				return serveBehind(cmd.Context(), m.Fault, listen, state, kms, stderr)
 			}
 			r := NewReference(at, kms, stderr)
+			r.Address = address
 			if m.Change != nil {
 				m.Change(r)
 			}
@@ -63,6 +64,7 @@ func newServeCommand(all []Mutant, stderr io.Writer) *cobra.Command {
 	cmd.Flags().StringVar(&name, "mutation", "", "the mutant; empty: the correct plugin")
 	cmd.Flags().StringVar(&listen, "listen", "", "unix:///PATH or unix:///@NAME")
 	cmd.Flags().StringVar(&state, "state", "", "folder of the KMS")
+	cmd.Flags().StringVar(&address, "address", "", "name by which the plugin knows the KMS")
 	return cmd
 }
 
@@ -85,10 +87,10 @@ func serveBehind(ctx context.Context, fault, listen, state string, kms *KMS, std
 
 func newHookCommand() *cobra.Command {
 	var state string
-	modes := []string{plugin.ModeFail, plugin.ModeHang, plugin.ModeRefuse, plugin.ModeLoseKey, plugin.ModeSlow, "restore", "rotate"}
+	modes := []string{plugin.ModeFail, plugin.ModeHang, plugin.ModeRefuse, plugin.ModeLoseKey, plugin.ModeSlow, "restore", "rotate", "count"}
 	cmd := &cobra.Command{
-		Use: "hook MODE", Short: "Break, slow, restore or rotate the KMS of a plugin", Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Use: "hook MODE", Short: "Break, slow, restore or rotate the KMS of a plugin, or count the log-ins", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(modes, args[0]) {
 				return fmt.Errorf("hook %q: expected one of %v", args[0], modes)
 			}
@@ -96,8 +98,13 @@ func newHookCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if args[0] == "rotate" {
+			switch args[0] {
+			case "rotate":
 				return kms.Rotate()
+			case "count":
+				n, err := kms.LogIns()
+				fmt.Fprintln(cmd.OutOrStdout(), n)
+				return err
 			}
 			return kms.SetMode(args[0])
 		},

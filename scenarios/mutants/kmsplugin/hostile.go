@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"google.golang.org/grpc"
@@ -19,6 +20,7 @@ import (
 
 func hostileMutants() []Mutant {
 	return []Mutant{
+		{Name: "refusal-poisons-status", Mistake: "For two seconds after a refused Decrypt healthz shows the refusal.", Caught: "KMS2-HOSTILE-STATUS-STAYS", Change: refusalPoisons},
 		{Name: "failure-closes-connections", Mistake: "A Decrypt that fails closes all connections.", Caught: "KMS2-HOSTILE-STATUS", Change: failureCloses},
 		{Name: "unencrypted-accepted", Mistake: "Decrypt returns what it cannot decrypt, as data that was never encrypted.", Caught: "KMS2-HOSTILE-GARBAGE",
 			Change: unencryptedAccepted},
@@ -368,4 +370,20 @@ func locksOut(r *Reference) {
 		}
 		return resp, err
 	})
+}
+
+func refusalPoisons(r *Reference) {
+	var refused atomic.Int64 // when the last Decrypt was refused, in nanoseconds
+	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
+		resp, err := next(ctx, q)
+		if status.Code(err) == codes.InvalidArgument || status.Code(err) == codes.NotFound {
+			refused.Store(time.Now().UnixNano())
+		}
+		return resp, err
+	})
+	onStatus(func(_ int, resp *kmsapi.StatusResponse) {
+		if time.Since(time.Unix(0, refused.Load())) < 2*time.Second {
+			resp.Healthz = "the last Decrypt failed"
+		}
+	})(r)
 }

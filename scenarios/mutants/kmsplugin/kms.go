@@ -29,6 +29,7 @@ type KMS struct {
 const (
 	keysFile = "keys"
 	modeFile = "mode"
+	logFile  = "log-ins" // a byte for each
 )
 
 // slowBy is how long each request takes in plugin.ModeSlow.
@@ -45,12 +46,24 @@ func OpenKMS(dir string) (*KMS, error) {
 }
 
 // Rotate adds a KEK, which is used from now on.
-func (k *KMS) Rotate() error {
-	f, err := os.OpenFile(filepath.Join(k.dir, keysFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func (k *KMS) Rotate() error { return k.add(keysFile, random(keyBytes)) }
+
+// LogIn gives the plugin a session.
+func (k *KMS) LogIn() error { return k.add(logFile, []byte("1")) }
+
+// LogIns is how many there were.
+func (k *KMS) LogIns() (int, error) {
+	data, err := os.ReadFile(filepath.Join(k.dir, logFile))
+	return len(data), err
+}
+
+// add appends data to a file of the KMS.
+func (k *KMS) add(file string, data []byte) error {
+	f, err := os.OpenFile(filepath.Join(k.dir, file), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		return fmt.Errorf("rotate the KEK: %w", err)
+		return fmt.Errorf("change the KMS: %w", err)
 	}
-	_, err = f.Write(random(keyBytes))
+	_, err = f.Write(data)
 	return errors.Join(err, f.Close())
 }
 

@@ -130,8 +130,11 @@ func TestEachCapabilityOff(t *testing.T) {
 		plugin.HookModes: func(_ *testing.T, s *plugin.Subject) {
 			s.Hooks.Break = strings.ReplaceAll(s.Hooks.Break, "{mode}", plugin.ModeFail)
 		},
-		plugin.HookSlow:   func(_ *testing.T, s *plugin.Subject) { s.Hooks.Slow = "" },
-		plugin.HookRotate: func(_ *testing.T, s *plugin.Subject) { s.Hooks.Rotate = "" },
+		plugin.HookCount:      func(_ *testing.T, s *plugin.Subject) { s.Hooks.Count = "" },
+		plugin.Addresses:      func(_ *testing.T, s *plugin.Subject) { s.Addresses = nil },
+		plugin.SecondInstance: runsAlready,
+		plugin.HookSlow:       func(_ *testing.T, s *plugin.Subject) { s.Hooks.Slow = "" },
+		plugin.HookRotate:     func(_ *testing.T, s *plugin.Subject) { s.Hooks.Rotate = "" },
 		plugin.SocketFile: func(_ *testing.T, s *plugin.Subject) {
 			s.Endpoint = fmt.Sprintf("unix:///@kmsharness-off-%d", os.Getpid())
 		},
@@ -178,7 +181,7 @@ func runsAlready(t *testing.T, s *plugin.Subject) {
 	}
 	inState := func(hook string) string { return strings.ReplaceAll(hook, "{state}", state) }
 	*s = plugin.Subject{Endpoint: "unix://" + socket, Hooks: plugin.Hooks{Break: inState(s.Hooks.Break), Slow: inState(s.Hooks.Slow),
-		Restore: inState(s.Hooks.Restore), Rotate: inState(s.Hooks.Rotate)}}
+		Restore: inState(s.Hooks.Restore), Rotate: inState(s.Hooks.Rotate), Count: inState(s.Hooks.Count)}}
 }
 
 // TestOneCauseLeavesTheRest: a plugin that is lost in a check is started again, without the socket file that the last process left, so that the

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	kmsapi "k8s.io/kms/apis/v2"
+
+	"github.com/kmsharness/kmsharness/conformance/plugin"
 )
 
 func lifecycleMutants() []Mutant {
@@ -45,7 +48,65 @@ func lifecycleMutants() []Mutant {
 		{Name: "key-in-memory", Mistake: "The local KEK is in memory only.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGTERM", Change: func(r *Reference) { r.localKey(random(keyBytes)) }},
 		{Name: "key-saved-at-stop", Mistake: "The local KEK is written to a file when the plugin stops.", Caught: "KMS2-LIFECYCLE-DATA-AFTER-SIGKILL", Change: savesKeyAtStop},
 		{Name: "lock-left-behind", Mistake: "A kill in the middle of an Encrypt leaves a lock that the next process respects.", Caught: "KMS2-LIFECYCLE-KILLED-IN-MID-CALL", Change: leavesLock},
+		{Name: "socket-unlinked-late", Mistake: "A second after SIGTERM the path of the socket is removed, whatever serves there.", Caught: "KMS2-LIFECYCLE-HAND-OVER",
+			Change: func(r *Reference) {
+				r.Stop = func(s *grpc.Server, _ net.Listener) {
+					s.Stop()
+					waitFor(context.Background(), time.Second)
+					_ = os.Remove(r.At.Address)
+				}
+			}},
+		{Name: "failed-start-unlinks", Mistake: "A start removes the socket file before it reads its keys, and ends if it cannot.", Caught: "KMS2-LIFECYCLE-FAILED-START", Change: unlinksFirst},
+		{Name: "ends-at-start-without-kms", Mistake: "A start while the KMS fails ends.", Caught: "KMS2-LIFECYCLE-START-WITHOUT-KMS",
+			Change: func(r *Reference) {
+				listen := r.Listen
+				r.Listen = func() (net.Listener, error) { return listenIf(r.KMS.Problem() == nil, listen) }
+			}},
+		{Name: "ok-until-asked", Mistake: "healthz is ok for half a second after the start, before the KMS was asked.", Caught: "KMS2-LIFECYCLE-START-WITHOUT-KMS-NOT-OK",
+			Change: sinceStart(func(resp *kmsapi.StatusResponse) { resp.Healthz = "ok" })},
+		{Name: "provisional-key-id", Mistake: "The key_id is provisional after a start while the KMS fails.", Caught: "KMS2-LIFECYCLE-START-WITHOUT-KMS-KEY-ID",
+			Change: sinceStart(func(resp *kmsapi.StatusResponse) { resp.KeyId = "pending" })},
+		{Name: "key-id-of-version", Mistake: "The key_id is the number of the version, and each instance has keys of its own.", Caught: "KMS2-DECRYPT-OTHER-INSTANCE",
+			Change: func(r *Reference) {
+				renameKeyID(func(id string) string {
+					keys, _ := r.KMS.Keys()
+					return fmt.Sprint("version-", 1+slices.IndexFunc(keys, func(key []byte) bool { return KeyID(key) == id }))
+				})(r)
+			}},
+		{Name: "key-id-of-address", Mistake: "The key_id has a hash of the address of the KMS.", Caught: "KMS2-LIFECYCLE-KEY-ID-OTHER-ADDRESS",
+			Change: func(r *Reference) {
+				r.suffixKeyID(func(context.Context) string { return KeyID([]byte(r.Address)) })
+			}},
 	}
+}
+
+// unlinksFirst does without the check that another process serves.
+func unlinksFirst(r *Reference) {
+	listen := r.Listen
+	r.Listen = func() (net.Listener, error) {
+		if err := os.Remove(r.At.Address); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		_, err := r.KMS.Keys()
+		return listenIf(err == nil, listen)
+	}
+}
+
+func listenIf(ready bool, listen func() (net.Listener, error)) (net.Listener, error) {
+	if !ready {
+		return nil, errors.New("the KMS has no key")
+	}
+	return listen()
+}
+
+// sinceStart changes the answers of Status while the KMS fails, for half a second after a start.
+func sinceStart(change func(*kmsapi.StatusResponse)) func(*Reference) {
+	start := time.Now()
+	return statusIn(plugin.ModeFail, func(_ context.Context, resp *kmsapi.StatusResponse) {
+		if time.Since(start) < 500*time.Millisecond {
+			change(resp)
+		}
+	})
 }
 
 func leavesSocket(r *Reference) {

@@ -28,6 +28,11 @@ func concurrencyMutants() []Mutant {
 			Change: func(r *Reference) { limit(&r.Status, &rate{calls: 280, per: 2 * time.Second}) }},
 		{Name: "decrypts-limited", Mistake: "More than 150 calls of Decrypt in a second are refused.", Caught: "KMS2-LOAD-SEQUENTIAL",
 			Change: func(r *Reference) { limit(&r.Decrypt, &rate{calls: 150, per: time.Second}) }},
+		{Name: "log-in-for-each-call", Mistake: "Each Encrypt and Decrypt logs in to the KMS.", Caught: "KMS2-LOAD-LOG-INS",
+			Change: func(r *Reference) {
+				r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error { return r.KMS.LogIn() })
+				r.Decrypt.before(func(context.Context, *kmsapi.DecryptRequest) error { return r.KMS.LogIn() })
+			}},
 		{Name: "plaintexts-mixed-up", Mistake: "Decrypt returns the plaintext of the call that came last.", Caught: "KMS2-LOAD-NO-MIX-UP", Change: mixesUp},
 		{Name: "four-encrypts-at-once", Mistake: "A fifth Encrypt at once is refused.", Caught: "KMS2-LOAD-CONCURRENT-10", Change: atMost(4)},
 		{Name: "fifty-encrypts-at-once", Mistake: "More than 50 calls of Encrypt at once are refused.", Caught: "KMS2-LOAD-CONCURRENT-100", Change: atMost(50)},

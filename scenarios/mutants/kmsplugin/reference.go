@@ -38,11 +38,12 @@ type Reference struct {
 	Options []grpc.ServerOption
 	// Stop ends the server after SIGTERM.
 	Stop func(*grpc.Server, net.Listener)
-	// KMS is the key management service behind the plugin.
-	KMS    *KMS
-	At     endpoint.Endpoint
-	Log    *slog.Logger
-	Output io.Writer
+	// KMS is the key management service behind the plugin, and Address its name.
+	KMS     *KMS
+	Address string
+	At      endpoint.Endpoint
+	Log     *slog.Logger
+	Output  io.Writer
 }
 
 // prefaceTimeout bounds how long a client may take to begin. The end of a gRPC server waits for it.
@@ -69,6 +70,9 @@ func NewReference(at endpoint.Endpoint, kms *KMS, output io.Writer) *Reference {
 
 // Serve serves until ctx ends.
 func (r *Reference) Serve(ctx context.Context) error {
+	if err := r.KMS.LogIn(); err != nil {
+		return err
+	}
 	l, err := r.Listen()
 	if err != nil {
 		return fmt.Errorf("listen at %s: %w", r.At, err)

@@ -1,6 +1,7 @@
 package kmsplugin
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -18,6 +19,15 @@ func rotationMutants() []Mutant {
 		{Name: "rotation-returns", Mistake: "For some time after a rotation, some calls of Status return the old key_id.", Caught: "KMS2-ROTATION-NO-RETURN", Change: returnsToTheOldKey},
 		{Name: "rotation-reuses-ids", Mistake: "Two key_ids take turns.", Caught: "KMS2-ROTATION-NEW-ID", Change: twoKeyIDs},
 		{Name: "rotation-interrupts", Mistake: "Encrypt fails from a rotation until it is noticed.", Caught: "KMS2-ROTATION-SERVES", Change: failsUntilNoticed},
+		{Name: "encrypt-torn-by-rotation", Mistake: "Encrypt takes the key, waits 100 ms, and answers with the key_id of then.", Caught: "KMS2-ROTATION-TEARS-NOTHING",
+			Change: func(r *Reference) {
+				r.Encrypt.after(func(ctx context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+					waitFor(ctx, longWait/2)
+					if keys, err := r.KMS.Keys(); err == nil {
+						resp.KeyId = KeyID(newest(keys))
+					}
+				})
+			}},
 	}
 }
 

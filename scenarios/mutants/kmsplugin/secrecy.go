@@ -27,7 +27,11 @@ func secrecyMutants() []Mutant {
 		{Name: "error-has-a-password", Mistake: "The error for a long plaintext names the URL of the KMS with the password.", Caught: "KMS2-SECRECY-ERROR-CREDENTIALS",
 			Change: failsWith(func(*kmsapi.EncryptRequest) string { return "POST " + kmsURL + "encrypt: 400 Bad Request" })},
 		{Name: "key-id-has-a-password", Mistake: "The key_id is the URL of the key with the password.", Caught: "KMS2-SECRECY-KEY-ID",
-			Change: renameKeyID(func(id string) string { return kmsURL + id })},
+			Change: renameKeyID(func(id string) string { return kmsURL + id }), Also: []string{"KMS2-SECRECY-KEY-ID-ADDRESS"}},
+		{Name: "key-id-has-the-address", Mistake: "The key_id is base64 of address and key, as that of HashiCorp's plugin.", Caught: "KMS2-SECRECY-KEY-ID-ADDRESS",
+			Change: renameKeyID(func(id string) string {
+				return base64.StdEncoding.EncodeToString([]byte("\n\x05admin\x12\x1ehttps://kms.example.com:8200\x1a" + id))
+			})},
 	}
 }
 

@@ -19,8 +19,11 @@ import (
 func (m Mutant) Subject(program string) plugin.Subject {
 	hook := program + " hook --state {state} "
 	return plugin.Subject{
-		Command: program + " serve --listen {endpoint} --state {state} --mutation '" + m.Name + "'",
-		Hooks:   plugin.Hooks{Break: hook + "{mode}", Slow: hook + plugin.ModeSlow, Restore: hook + "restore", Rotate: hook + "rotate"},
+		Command:   program + " serve --listen {endpoint} --state {state} --address {address} --mutation '" + m.Name + "'",
+		Addresses: []string{"kms-a.example.com", "kms-b.example.com"},
+		Hooks: plugin.Hooks{
+			Break: hook + "{mode}", Slow: hook + plugin.ModeSlow, Restore: hook + "restore", Rotate: hook + "rotate", Count: hook + "count",
+		},
 	}
 }
 
