@@ -118,7 +118,6 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 			return o.failed(ctx, fmt.Sprintf("%T", a), err)
 		}
 	}
-	plan.Conditions = append(plan.Conditions, encryptedCondition(seen.Observed))
 	if err := o.say(ctx, plan.Conditions, handshake(seen.Wanted, o.preflight.get())); err != nil {
 		return o.failed(ctx, "say", err)
 	}

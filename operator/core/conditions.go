@@ -61,6 +61,7 @@ func (d *decision) conditions() {
 		reason, message = ReasonUnhealthy, d.worst()
 	}
 	d.plan.say(ConditionPlugin, message != "", reason, ReasonHealthy, message)
+	d.plan.Conditions = append(d.plan.Conditions, d.encrypted())
 }
 
 // cannotStart is the first plugin that cannot run where it was started, and why.
