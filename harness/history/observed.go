@@ -422,6 +422,8 @@ type Encryption struct {
 
 // StorageInventory is how all objects of the encrypted resources lie in etcd, read past every API server.
 type StorageInventory struct {
+	// From is when the first of them was read.
+	From time.Time `json:"from,omitzero"`
 	// Under counts them by provider and key.
 	Under []Under `json:"under"`
 }

@@ -107,7 +107,7 @@ func malformedInGeneral() []malformed {
 		{"two inertias", [2]string{"operator: kubeapiserver", "clusterOperator: {degradedInertia: [2m, 3m]}"},
 			file + `12:38: degradedInertia: inertia "3m": expected one duration for each condition type, and one for all others`},
 		{"unknown invariant", [2]string{"LEAST-PRIVILEGE", "LEAST-PRIVILEDGE"},
-			file + `14:17: invariant is "LEAST-PRIVILEDGE", expected NO-EXIT, ACCEPTED, FALSE-HEALTHY, FALSE-ALARM, DETECTION, RECOVERY, STALE-UNKNOWN, ABSENCE-IS-NOT-BROKEN, NO-ORPHAN, NO-RESURRECTION, OWNERSHIP, MONOTONIC, FRESH-ONLY, CADENCE, TRUTHFUL-PROBE, FORMAT, ROLLUP-TRUTH, QUIET, UNION, CONVERGENCE, UID, NO-DATA-LOSS, SWITCH-ORDER, OPERATOR-CONVERGENCE, LEAST-PRIVILEGE, STREAM-TRUTH, KEY-ID-STABLE, NOTHING-SECRET, NO-FORGED-EXCUSE or NOTHING-RAN, did you mean "LEAST-PRIVILEGE"?`},
+			file + `14:17: invariant is "LEAST-PRIVILEDGE", expected NO-EXIT, ACCEPTED, FALSE-HEALTHY, FALSE-ALARM, DETECTION, RECOVERY, STALE-UNKNOWN, ABSENCE-IS-NOT-BROKEN, NO-ORPHAN, NO-RESURRECTION, OWNERSHIP, MONOTONIC, FRESH-ONLY, CADENCE, TRUTHFUL-PROBE, FORMAT, ROLLUP-TRUTH, QUIET, UNION, CONVERGENCE, UID, NO-DATA-LOSS, SWITCH-ORDER, OPERATOR-CONVERGENCE, ENCRYPTED, CONDITION-ENDS, LEAST-PRIVILEGE, STREAM-TRUTH, KEY-ID-STABLE, NOTHING-SECRET, NO-FORGED-EXCUSE or NOTHING-RAN, did you mean "LEAST-PRIVILEGE"?`},
 		{"excuse without a reason", [2]string{", reason: it attempts what is denied", ""},
 			file + `14:5: field "reason" is missing in excused`},
 		{"excuse with an empty reason", [2]string{"reason: it attempts what is denied", "reason: because"},
