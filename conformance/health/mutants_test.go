@@ -141,6 +141,8 @@ func caught() map[string][]string {
 		"HO-CONVERGENCE":             {"converged-by-the-first-node", "converged-although-unhealthy", "converged-although-stale", "converged-although-empty"},
 		"HO-ENCRYPTED":               {"encrypted-on-request", "encrypted-reset-at-each-roll-out", "encrypted-for-ever", "encrypted-before-the-second-resource"},
 		"HO-CONDITION-ENDS":          {"withdrawn-request-leaves-its-complaint"},
+		"HO-REFUSED":                 {"refused-write-not-reported"},
+		"HO-MIGRATION-FAILS":         {"failed-migration-not-reported", "failed-migration-counts"},
 		"HO-WITHDRAWN":               {"withdrawn-request-blocks"},
 		"HO-PREFLIGHT":               {"no-preflight-simulated"},
 		"HO-INVALID":                 {"invalid-is-identity-simulated"},

@@ -218,7 +218,7 @@ func malformedInGeneral() []malformed {
 		{"link that does not exist", step("  - link: {from: reporter, to: etcd, mode: cut}"),
 			file + `19:32: to (from reporter) is "etcd", expected apiserver, load-balancer or aggregator`},
 		{"refusal of nobody we know", step("  - refuse: {role: etcd, mode: forbidden}"),
-			file + `19:20: role is "etcd", expected reporter or aggregator`},
+			file + `19:20: role is "etcd", expected reporter, aggregator or operator`},
 		{"refusal without mode", step("  - refuse: {role: reporter}"),
 			file + `19:13: field "mode" is missing in refuse`},
 		{"refusal mode", step("  - refuse: {mode: forbiden}"),

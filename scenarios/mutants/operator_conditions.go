@@ -26,6 +26,7 @@ func claimants() []Mutant {
 	const (
 		follows, encrypted       = "operator-encrypted", "ENCRYPTED"
 		withdrawn, conditionEnds = "operator-request-withdrawn", "CONDITION-ENDS"
+		refused, unwritable      = "operator-refused", "operator-object-cannot-be-written"
 	)
 	return []Mutant{
 		{
@@ -64,7 +65,32 @@ func claimants() []Mutant {
 				}
 			})),
 		},
+		{
+			Name: "degraded-for-ever-by-a-refusal", Scenario: refused, Caught: []string{conditionEnds},
+			Mistake: "a condition that an error sets and only a change of the configuration resets: one refused request degrades the cluster for weeks",
+			Virtual: simulating(latching(core.ConditionConfig)),
+		},
+		{
+			Name: "refused-write-not-reported", Scenario: refused, Caught: []string{"steps[6].expect"},
+			Mistake: "an error that is logged and tried again, for ever: the conditions say that the operator is at work",
+			Virtual: claiming(core.ConditionConfig, unsaid),
+		},
+		{
+			Name: "failed-migration-not-reported", Scenario: unwritable, Caught: []string{"steps[5].expect"},
+			Mistake: "a failed migration begun again without a word: the switch does not end, and nobody knows of the one object",
+			Virtual: claiming(core.ConditionMigration, unsaid),
+		},
+		{
+			Name: "failed-migration-counts", Scenario: unwritable, Caught: []string{"NO-DATA-LOSS"},
+			Mistake: "a migration that has ended taken for one that has succeeded: the key goes, and the one object cannot be read any more",
+			Virtual: countingFailures,
+		},
 	}
+}
+
+// unsaid has a condition say that all is as expected.
+func unsaid(_ core.Observed, _ core.Plan, c *core.Condition) {
+	*c = core.Condition{Type: c.Type, Reason: core.ReasonAsExpected}
 }
 
 // claiming is operators that say something else with a condition.
@@ -100,29 +126,48 @@ func latching(kind string) func() decisions.Operator {
 // encryptedByTheFirst is an operator that encrypts ConfigMaps, too, and takes the first migration of a key for all.
 func encryptedByTheFirst() virtual.Options {
 	var succeeded atomic.Bool
-	o := replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+	wrong := decisions.Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
+		changeCondition(o, p, contract.ConditionEncrypted, func(o core.Observed, _ core.Plan, c *core.Condition) {
+			c.Status = succeeded.Load() && o.Wanted.Type != config.Identity
+		})
+	})()
+	o := migrating("/encryption-migration-core-configmaps", func(body []byte) []byte {
+		if bytes.Contains(body, []byte(`"status":"True","type":"Succeeded"`)) {
+			succeeded.Store(true)
+		}
+		return body
+	}, func(o *operator.Options) { o.Decide = wrong.Decide })
+	o.Operator.Command = live.DefaultOperator // as one of others, which encrypts all that it is asked to
+	return o
+}
+
+// countingFailures is an operator that does not tell the results of a migration apart.
+func countingFailures() virtual.Options {
+	return migrating("", func(body []byte) []byte {
+		if failed := []byte(`"status":"True","type":"Failed"`); bytes.Contains(body, failed) {
+			body = bytes.Replace(body, failed, []byte(`"status":"False","type":"Failed"`), 1)
+			body = bytes.Replace(body, []byte(`"status":"False","type":"Succeeded"`), []byte(`"status":"True","type":"Succeeded"`), 1)
+		}
+		return body
+	})
+}
+
+// migrating is operators that read something else of the migrations whose paths end so.
+func migrating(suffix string, read func(body []byte) []byte, change ...command.Configure) virtual.Options {
+	return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 		wrapRequests(&h, func(next http.RoundTripper) roundTrip {
 			return func(r *http.Request) (*http.Response, error) {
 				answer, err := next.RoundTrip(r)
-				if err != nil || !strings.HasSuffix(r.URL.Path, "/encryption-migration-core-configmaps") || r.Method != http.MethodGet {
+				if err != nil || r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/storageversionmigrations/") || !strings.HasSuffix(r.URL.Path, suffix) {
 					return answer, err
 				}
 				body, err := io.ReadAll(answer.Body)
 				answer.Body.Close()
-				answer.Body = io.NopCloser(bytes.NewReader(body))
-				if bytes.Contains(body, []byte(`"status":"True","type":"Succeeded"`)) {
-					succeeded.Store(true)
-				}
+				body = read(body)
+				answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 				return answer, err
 			}
 		})
-		wrong := decisions.Planning(func(o core.Observed, p *core.Plan, _ time.Time) {
-			changeCondition(o, p, contract.ConditionEncrypted, func(o core.Observed, _ core.Plan, c *core.Condition) {
-				c.Status = succeeded.Load() && o.Wanted.Type != config.Identity
-			})
-		})()
-		return command.Main(ctx, h, args, stdout, stderr, func(o *operator.Options) { o.Decide = wrong.Decide })
+		return command.Main(ctx, h, args, stdout, stderr, change...)
 	})
-	o.Operator.Command = live.DefaultOperator // as one of others, which encrypts all that it is asked to
-	return o
 }

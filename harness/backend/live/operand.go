@@ -30,8 +30,8 @@ import (
 )
 
 const (
-	// operatorUser is the operator, and operandUser who writes what the cluster around it writes.
-	operatorUser = "kmsharness-operator"
+	// OperatorUser is the operator's, operandUser that of the cluster around it.
+	OperatorUser = "kmsharness-operator"
 	operandUser  = "kmsharness-operand"
 	// operandRequests a second, more than it ever makes.
 	operandRequests = 100
@@ -109,7 +109,7 @@ func (p *operatorProgram) prepare() error {
 			return err
 		}
 	}
-	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), operatorUser, []string{"system:masters"})
+	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), OperatorUser, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)
 	}

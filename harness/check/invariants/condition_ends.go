@@ -105,12 +105,12 @@ func (k *keepers) common(at time.Time) string {
 // count, also those that are over; without it none.
 func undisturbed(v *facts.Facts, withKMS bool) span.Set {
 	runs := v.Processes.While(facts.Process{Role: history.RoleOperator}, facts.Up)
-	var faults span.Set
+	faults := span.Map(v.Refusals.All, func(r facts.Refusal) span.Span { return r.Span })
 	for kind, when := range v.Actions.FaultWindows(0, v.Period.To) {
 		switch ofPlugins := ofPlugins(kind); {
 		case ofPlugins && withKMS:
 			faults = faults.Union(span.Set{span.New(when.Begin(), v.Period.To)})
-		case !ofPlugins:
+		case !ofPlugins && !strings.HasPrefix(kind, "refuse "): // which may end by itself
 			faults = faults.Union(when)
 		}
 	}

@@ -126,8 +126,8 @@ func rulesOf(f Finding) (rules string) {
 // A condition that stays is one only when what is asked for is in force and nothing is wrong.
 func TestConditionEnds(t *testing.T) {
 	const degraded = "EncryptionKeyControllerDegraded"
-	refusal := func(at int, mode string) told {
-		return acts(at, "refuse", history.ActionBegan, map[string]any{"mode": mode})
+	refusal := func(at int, over bool) told {
+		return told{at, history.Event{Refusal: &history.Refusal{Role: history.RoleOperator, Mode: history.RefuseTimeout, Over: over}}}
 	}
 	for name, c := range map[string]struct {
 		events []told
@@ -139,8 +139,8 @@ func TestConditionEnds(t *testing.T) {
 		"progresses for ever":      {[]told{says(20, "EncryptionMigrationControllerProgressing"), lies(300, "aescbc-1")}, true, 1},
 		"of another controller":    {[]told{says(20, "StaticPodsDegraded"), lies(300, "aescbc-1")}, true, 0},
 		"something else is wanted": {[]told{says(20, degraded), asks(100, "KMS"), lies(400, "aescbc-1")}, false, 0},
-		"requests are refused":     {[]told{says(20, degraded), refusal(25, "timeout"), lies(400, "aescbc-1")}, false, 0},
-		"requests were refused":    {[]told{says(20, degraded), refusal(25, "timeout"), refusal(60, "restore"), lies(300, "aescbc-1")}, true, 1},
+		"requests are refused":     {[]told{says(20, degraded), refusal(25, false), lies(400, "aescbc-1")}, false, 0},
+		"requests were refused":    {[]told{says(20, degraded), refusal(25, false), refusal(60, true), lies(300, "aescbc-1")}, true, 1},
 		"by the scenario":          {[]told{says(20, degraded), acts(20, "condition", history.ActionBegan, map[string]any{"type": degraded, "delete": true}), lies(300, "aescbc-1")}, true, 0},
 	} {
 		f := judgeConditionEnds(facts.New(toAESCBC(c.events...)))
