@@ -139,6 +139,7 @@ func caught() map[string][]string {
 		"HO-SWITCH":                  {},
 		"HO-KEK-ROTATION":            {"rotation-makes-no-difference-simulated"},
 		"HO-CONVERGENCE":             {"converged-by-the-first-node", "converged-although-unhealthy", "converged-although-stale", "converged-although-empty"},
+		"HO-OLDER-KEY":               {"agrees-over-all-keys", "agrees-over-all-entries"},
 		"HO-ENCRYPTED":               {"encrypted-on-request", "encrypted-reset-at-each-roll-out", "encrypted-for-ever", "encrypted-before-the-second-resource"},
 		"HO-CONDITION-ENDS":          {"withdrawn-request-leaves-its-complaint"},
 		"HO-REFUSED":                 {"refused-write-not-reported"},
