@@ -16,6 +16,9 @@ const (
 	ConditionDegraded    = "KMSPluginsDegraded"
 	ConditionAvailable   = "KMSPluginsAvailable"
 	ConditionProgressing = "KMSPluginsProgressing"
+
+	// ConditionEncrypted of OpenShift's encryption controllers has no suffix of a rollup.
+	ConditionEncrypted = "Encrypted"
 )
 
 // Conditions of the ClusterOperator; conditions of the CR are united by these suffixes.

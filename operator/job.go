@@ -63,12 +63,16 @@ func (j *job[R]) end(serial int, result R) {
 // migrate begins an attempt, unless it runs already.
 func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 	same := func(m core.Migration) bool { return m.Attempt == a }
-	o.migration.start(ctx, o, core.Migration{Attempt: a}, same, func(ctx context.Context) core.Migration {
+	first := core.Migration{Attempt: a}
+	if last := o.migration.get(); same(last) {
+		first.Failure = last.Failure
+	}
+	o.migration.start(ctx, o, first, same, func(ctx context.Context) core.Migration {
 		err := o.rewrite(ctx, a.Key)
 		if err != nil {
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
 		}
-		return core.Migration{Attempt: a, Done: err == nil}
+		return core.Migration{Attempt: a, Done: err == nil, Failure: first.Failure.Next(err, o.Clock.Now())}
 	})
 }
 

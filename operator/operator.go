@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type Operator struct {
 	preflight job[core.Preflight]
 
 	failing   failing
+	failure   core.Failure
 	published published
 
 	kept           memo[Kept]
@@ -111,18 +113,34 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 	if err != nil {
 		return o.failed(ctx, "look", o.reportUnreadable(ctx, err))
 	}
+	seen.Failure = o.failure
 	plan := o.Decide(seen.Observed, o.Core, o.Clock.Now())
-	for _, a := range plan.Actions {
-		o.Log.Info("action", "kind", fmt.Sprintf("%T", a), "action", fmt.Sprintf("%+v", a))
-		if err := o.carry(ctx, seen, a); err != nil {
-			return o.failed(ctx, fmt.Sprintf("%T", a), err)
+	if what, err := o.carryAll(ctx, seen, plan.Actions); err != nil {
+		if seen.Failure.Lasts(o.Clock.Now()) {
+			err = errors.Join(err, o.say(ctx, plan.Conditions, o.published.preflight))
 		}
+		return o.failed(ctx, what, err)
 	}
-	plan.Conditions = append(plan.Conditions, encryptedCondition(seen.Observed))
 	if err := o.say(ctx, plan.Conditions, handshake(seen.Wanted, o.preflight.get())); err != nil {
 		return o.failed(ctx, "say", err)
 	}
 	return again(plan)
+}
+
+// carryAll carries out actions until one fails, and notes that. Of one that failed because the caches were behind nothing is known.
+func (o *Operator) carryAll(ctx context.Context, seen Seen, actions []core.Action) (what string, err error) {
+	for _, a := range actions {
+		what = fmt.Sprintf("%T", a)
+		o.Log.Info("action", "kind", what, "action", fmt.Sprintf("%+v", a))
+		if err = o.carry(ctx, seen, a); err != nil && !behind(err) {
+			o.failure = o.failure.Next(err, o.Clock.Now())
+		}
+		if err != nil {
+			return what, err
+		}
+	}
+	o.failure = core.Failure{}
+	return "", nil
 }
 
 // again is how long to wait after a plan was carried out.

@@ -74,12 +74,16 @@ func (o *Operator) say(ctx context.Context, conditions []core.Condition, preflig
 }
 
 // reportUnreadable says in the status that the operator cannot read its own objects, if that is what is wrong. Nothing else is known then, so nothing else is
-// said.
+// said, except that what was encrypted stays so: nothing is done meanwhile.
 func (o *Operator) reportUnreadable(ctx context.Context, err error) error {
 	if !errors.Is(err, ErrUnreadable) {
 		return err
 	}
-	return errors.Join(err, o.say(ctx, []core.Condition{{Type: core.ConditionConfig, Status: true, Reason: reasonUnreadable, Message: err.Error()}}, nil))
+	conditions := []core.Condition{{Type: core.ConditionConfig, Status: true, Reason: reasonUnreadable, Message: err.Error()}}
+	if c := meta.FindStatusCondition(o.published.conditions, contract.ConditionEncrypted); c != nil {
+		conditions = append(conditions, core.Condition{Type: c.Type, Status: c.Status == metav1.ConditionTrue, Reason: c.Reason, Message: c.Message})
+	}
+	return errors.Join(err, o.say(ctx, conditions, nil))
 }
 
 // handshake is status.encryptionStatus.preflight: the hash of the configuration that is asked for, and that of the one which was checked last. A key may be

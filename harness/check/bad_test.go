@@ -145,6 +145,28 @@ func deciding(change func(*world), decisions ...*history.Decision) func() []hist
 	}
 }
 
+// complaining is an operator that says True with a condition from 12 s on, while everything lies under the key that was asked for.
+func complaining(condition string, last time.Duration, lies string) func() []history.Event {
+	return idleOperator(func() []history.Event {
+		w := newWorld(3, "1")
+		w.at(12*sec, func(w *world) {
+			for _, p := range flat([]any{&history.Process{Role: history.RoleOperator, State: history.ProcessReady},
+				&history.Action{ID: "asked", Verb: "apiserver", State: history.ActionBegan, Params: map[string]any{"type": "KMS"}}, toldAll("kms-1", "identity"), moved("kms-1")}) {
+				w.record("test", p)
+			}
+			w.set(history.Condition{Type: condition, Status: "True", Reason: "SyncError", LastTransitionTime: stamp(w.now)})
+			w.publish("complaint", w.now)
+		})
+		w.at(14*sec, func(w *world) {
+			lying := under(lies)
+			lying.From = w.now
+			w.record("test", lying)
+		})
+		w.boot()
+		return w.finish(last)
+	})
+}
+
 // idleOperator is one with an operator that decides nothing.
 func idleOperator(build func() []history.Event) func() []history.Event {
 	return func() []history.Event {
@@ -648,6 +670,8 @@ func knownBad() []known {
 		{"everything is encrypted anew although one report is stale meanwhile", convergedID, "", deciding(func(w *world) {
 			w.at(8*sec, func(w *world) { w.record("test", noted("kek-1", "")) }).at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) })
 		}, noted("", "kek-1"))},
+		{"an object lies in clear text while all is said to be encrypted", "ENCRYPTED", "NO-DATA-LOSS", complaining("Encrypted", 25*sec, "identity")},
+		{"a condition of a controller stays without a cause", "CONDITION-ENDS", "", complaining("EncryptionKeyControllerDegraded", 200*sec, "kms-1")},
 		{"an facts.Entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",

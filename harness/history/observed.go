@@ -422,6 +422,8 @@ type Encryption struct {
 
 // StorageInventory is how all objects of the encrypted resources lie in etcd, read past every API server.
 type StorageInventory struct {
+	// From is when the first of them was read.
+	From time.Time `json:"from,omitzero"`
 	// Under counts them by provider and key.
 	Under []Under `json:"under"`
 }
@@ -457,14 +459,16 @@ func RefusalCode(mode string) int {
 		RefuseWebhookTimeout: http.StatusInternalServerError, RefuseUnavailable: http.StatusServiceUnavailable, RefuseTimeout: http.StatusGatewayTimeout, RefuseExpired: http.StatusUnauthorized}[mode]
 }
 
-// Refusal says that API servers answer requests with an error from now on, or (Over) that they no longer do. Role, Node, Verb and Mode
+// Refusal says that API servers answer requests with an error from now on, or (Over) that they no longer do. Role, Object, Node, Verb and Mode
 // together say which refusal is over.
 type Refusal struct {
-	Role string `json:"role,omitempty"` // whose requests: reporter or aggregator; empty: both
-	Node string `json:"node,omitempty"` // of the API server, or, of RefuseExpired, of the reporter; empty: all
-	Verb string `json:"verb,omitempty"` // of the requests; empty: all
-	Mode string `json:"mode"`
-	Code int    `json:"code"`
+	Role string `json:"role,omitempty"` // whose requests: reporter, aggregator or operator; empty: those of reporters and aggregators
+	// Object of a scenario's data: writes of it are refused, whichever client makes them, and nothing else.
+	Object string `json:"object,omitempty"`
+	Node   string `json:"node,omitempty"` // of the API server, or, of RefuseExpired, of the reporter; empty: all
+	Verb   string `json:"verb,omitempty"` // of the requests; empty: all
+	Mode   string `json:"mode"`
+	Code   int    `json:"code"`
 	// RetryAfter is for how long clients may stay away when it is over: what such an answer asks for, or for how long they keep a token; 0: not at all.
 	RetryAfter time.Duration `json:"retryAfter,omitempty"`
 	Over       bool          `json:"over,omitempty"`

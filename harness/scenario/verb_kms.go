@@ -5,6 +5,8 @@ import "slices"
 // Rotate makes a new KEK in the remote KMS. Each plugin notices with its own lag.
 type Rotate struct {
 	Lag Lag `yaml:"lag,omitempty"`
+	// KeyID is nothing to rotate while no API server has a plugin of it.
+	KeyID string `yaml:"keyID,omitempty" pattern:"^[A-Za-z0-9][A-Za-z0-9-]{0,62}$" expected:"letters, digits and dashes, at most 63" description:"the KEK behind this keyID alone; default all"`
 }
 
 // ClusterWide implements ClusterWide: there is one remote KMS.

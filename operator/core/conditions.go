@@ -11,6 +11,7 @@ import (
 // Types of conditions.
 const (
 	ConditionConfig      = "EncryptionStateControllerDegraded"
+	ConditionMigration   = "EncryptionMigrationControllerDegraded"
 	ConditionProgressing = "EncryptionMigrationControllerProgressing"
 	ConditionPreflight   = "EncryptionKMSPreflightControllerDegraded"
 	ConditionPlugin      = "KMSPluginDegraded"
@@ -22,6 +23,8 @@ const (
 const (
 	ReasonAsExpected      = "AsExpected"
 	ReasonInvalid         = "InvalidConfiguration"
+	ReasonSyncError       = "SyncError" // as in library-go
+	ReasonMigrationFailed = "MigrationFailed"
 	ReasonPreflightFailed = "PreflightFailed"
 	ReasonHealthy         = "KMSPluginHealthy"
 	ReasonUnhealthy       = "KMSPluginUnhealthy"
@@ -50,7 +53,12 @@ func (d *decision) at(stage, format string, args ...any) {
 
 func (d *decision) conditions() {
 	w := d.Wanted
-	d.plan.say(ConditionConfig, w.Invalid != "", ReasonInvalid, ReasonAsExpected, w.Invalid+": what was in force stays in force")
+	wrong, why := ReasonInvalid, w.Invalid+": what was in force stays in force"
+	if w.Invalid == "" {
+		wrong, why = ReasonSyncError, d.Failure.Message
+	}
+	d.plan.say(ConditionConfig, w.Invalid != "" || d.Failure.Lasts(d.now), wrong, ReasonAsExpected, why)
+	d.plan.say(ConditionMigration, d.failing.Lasts(d.now), ReasonMigrationFailed, ReasonAsExpected, d.failing.Message)
 	d.plan.say(ConditionProgressing, d.stage != "", d.stage, ReasonAsExpected, d.detail)
 	p := d.Preflight
 	failed := w.Invalid == "" && w.Type == config.KMS && p.Hash == d.asked.Hash() && !p.OK && !p.At.IsZero() // one without a time is under way
@@ -61,6 +69,7 @@ func (d *decision) conditions() {
 		reason, message = ReasonUnhealthy, d.worst()
 	}
 	d.plan.say(ConditionPlugin, message != "", reason, ReasonHealthy, message)
+	d.plan.Conditions = append(d.plan.Conditions, d.encrypted())
 }
 
 // cannotStart is the first plugin that cannot run where it was started, and why.

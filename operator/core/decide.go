@@ -23,6 +23,8 @@ type decision struct {
 	plan Plan
 	// stage is what the operator is at, for the administrator.
 	stage, detail string
+	// failing is the migration that is to be done, if it has failed so far.
+	failing Failure
 }
 
 // Decide says what to do. It looks at the newest revisions only, whatever revision the API servers' own pods have.

@@ -45,7 +45,33 @@ type Observed struct {
 	Nodes map[string]Node
 	// Migration is the one that was begun last.
 	Migration Migration
+	// Failure is of the action that was tried last.
+	Failure Failure
 }
+
+// tolerated is how long something may fail before it is reported: an API server that is restarted refuses for less.
+const tolerated = 10 * time.Second
+
+// Failure is what has failed at each try since a time. The zero value: nothing has.
+type Failure struct {
+	Message string
+	Since   time.Time
+}
+
+// Next is the failure after another try; err is nil if that succeeded.
+func (f Failure) Next(err error, now time.Time) Failure {
+	if err == nil {
+		return Failure{}
+	}
+	if f.Since.IsZero() {
+		f.Since = now
+	}
+	f.Message = err.Error()
+	return f
+}
+
+// Lasts reports whether it has failed for longer than is tolerated.
+func (f Failure) Lasts(now time.Time) bool { return !f.Since.IsZero() && now.Sub(f.Since) > tolerated }
 
 // Content is what the pods of an API server have, or are to have. The zero value is clear text without plugins.
 type Content struct {
@@ -139,6 +165,8 @@ type Attempt struct {
 type Migration struct {
 	Attempt Attempt
 	Done    bool
+	// Failure is of its tries so far.
+	Failure Failure
 }
 
 // names are the expected nodes, sorted.

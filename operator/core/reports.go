@@ -89,6 +89,9 @@ func (d *decision) rewrite(stage string, a Attempt) {
 	d.at(stage, "every object is written anew with key %d", a.Key)
 	if d.Migration.Attempt != a || !d.Migration.Done {
 		d.plan.do(Migrate{a})
+		if d.Migration.Attempt == a {
+			d.failing = d.Migration.Failure
+		}
 		return
 	}
 	k := d.top

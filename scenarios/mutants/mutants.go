@@ -76,7 +76,7 @@ func All() []Mutant {
 		of(Reporter, emission(), failingOver(), connecting(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), connectingAggregators(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
-		of(Operator, switches(), aggregatedSwitches(), deciders(), starters()),
+		of(Operator, switches(), aggregatedSwitches(), deciders(), starters(), claimants()),
 		of(Cluster, policies()),
 		processes())
 }

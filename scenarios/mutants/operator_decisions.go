@@ -57,6 +57,15 @@ func deciders() []Mutant {
 					}
 				})
 			})),
+		agreeing("agrees-on-the-older-key", besideOlder, "the newest kekID that a node reports, of whichever key: what an older plugin says of its KEK is taken for the newest key's",
+			func(top uint64, o *core.Observed, _ time.Time) {
+				if older := anyKEK(*o, top-1); older != "" {
+					eachEntryOf(o, top, func(e *core.Entry) { e.KEK = older })
+				}
+			}),
+		stuck(agreeing("agrees-over-all-keys", besideOlder, "all kekIDs of all reports compared: while the plugin of an older key reports another one, nobody ever agrees", disagreeing(false))),
+		stuck(inTypedForm(agreeing("agrees-over-all-entries", "operator-rotation-beside-old-entries",
+			"entries of older keys compared as well, also one that nobody writes any more: a rotation is never followed", disagreeing(true)))),
 		Mutant{
 			Name: "never-prunes", Scenario: "operator-rollback-refused", Caught: []string{"steps[9]"},
 			Mistake: "revisions that are kept for ever: a rollback goes to one whose key nobody has had for a year",
@@ -67,6 +76,8 @@ func deciders() []Mutant {
 const (
 	converged = "OPERATOR-CONVERGENCE"
 	heldBack  = "operator-kek-rotation-held-back"
+	// besideOlder is a rotation while the plugin of an older key reports.
+	besideOlder = "operator-rotation-beside-an-older-key"
 )
 
 // agreeing is an operator that takes reports of the newest key for others while it asks whether all nodes agree on a kekID. What else it decides by
@@ -84,6 +95,34 @@ func agreeing(name, scenario, mistake string, change func(top uint64, o *core.Ob
 func inConditions(m Mutant) Mutant {
 	m.Contract = scenario.ContractConditions
 	return m
+}
+
+// inTypedForm is a mistake that its scenario brings out in the typed form alone.
+func inTypedForm(m Mutant) Mutant {
+	m.Contract = scenario.ContractHealthReports
+	return m
+}
+
+// stuck is a mistake by which a switch or a rotation does not end.
+func stuck(m Mutant) Mutant {
+	m.Caught = []string{"steps[8].expect"}
+	return m
+}
+
+// disagreeing hides reports of the newest key while those of another one, or of one that is no longer configured, have another kekID.
+func disagreeing(gone bool) func(top uint64, o *core.Observed, now time.Time) {
+	return func(top uint64, o *core.Observed, _ time.Time) {
+		_, cur := decisions.Newest(*o)
+		kek, other := anyKEK(*o, top), false
+		for _, n := range o.Nodes {
+			for id, e := range n.Report {
+				other = other || e.KEK != kek && !(gone && slices.Contains(cur.Keys, id))
+			}
+		}
+		if other {
+			decisions.EachNode(o, func(n *core.Node) { delete(n.Report, top) })
+		}
+	}
 }
 
 // eachEntryOf changes what is reported of the plugin of a key.

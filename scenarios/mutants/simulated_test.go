@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -97,6 +98,28 @@ func TestTheUnmutatedPass(t *testing.T) {
 				t.Errorf("%s: %s", o.Survived, o.Result.Text())
 			}
 		})
+	}
+}
+
+// TestOlderKeyStays: an operator that keeps the plugins of older keys, as OpenShift's do with the last one, is right where that is allowed.
+func TestOlderKeyStays(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: make simulations")
+	}
+	s := *find(t, "operator-rotation-beside-an-older-key")
+	s.LastKeyStays = true
+	keeps, err := mutants.Find("plugins-never-end-simulated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := mutants.Mutant{Name: "keeps-older-keys", Scenario: s.Name, Virtual: func() virtual.Options {
+		o := keeps.Virtual()
+		o.Operator.Command = live.DefaultOperator // its stages are those of its objects
+		return o
+	}}
+	o := trial.Run(t.Context(), good, trial.Options{Scenarios: []*scenario.Scenario{&s}, Out: t.TempDir()})
+	if o.Result.Status != result.Passed {
+		t.Error(o.Result.Text())
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 
 // Where the data of scenarios are, and how to find them.
 const (
-	dataNamespace = "default"
+	DataNamespace = "default"
 	dataLabel     = "kmsharness.io/data"
 	dataField     = "value"
 )
@@ -158,7 +158,7 @@ func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []b
 func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unstructured.Unstructured, there bool) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	objects := c.Resource(r).Namespace(dataNamespace)
+	objects := c.Resource(r).Namespace(DataNamespace)
 	if there {
 		_, err = objects.Update(ctx, o, metav1.UpdateOptions{})
 		return err
@@ -185,7 +185,7 @@ func (ds *dataset) wantNow() string {
 // encrypted.
 func (ds *dataset) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := ds.stored(ctx, ds.of(name).Registry+dataNamespace+"/"+name)
+	stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
 	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
 	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
 	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
@@ -223,7 +223,7 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 	of := ds.of(name)
 	var got *unstructured.Unstructured
 	err := untilAnswered(reading, func(ctx context.Context) (err error) {
-		got, err = n.direct().Resource(of.Resource).Namespace(dataNamespace).Get(ctx, name, metav1.GetOptions{})
+		got, err = n.direct().Resource(of.Resource).Namespace(DataNamespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	if err == nil {

@@ -85,7 +85,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	case "apply-condition":
 		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
 	case "apply-entry":
-		return st.applyAs(as, st.entryElsewhere(as))
+		return st.applyAs(as, st.entryElsewhere(as, ""))
 	case "apply-entries":
 		return st.applyAs(as, operand.EntriesOf(st.e.operator.TypedPath, as, a.Size, time.Now()))
 	case "apply-rollup":

@@ -56,14 +56,17 @@ func (st *statuses) applyConditions(ctx context.Context, manager string, conditi
 // entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
 func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 	if a.Node != "" {
-		return st.applyStatus(ctx, operand.Elsewhere, st.entryElsewhere(a.Node))
+		return st.applyStatus(ctx, operand.Elsewhere, st.entryElsewhere(a.Node, a.KeyID))
 	}
 	return st.applyStatus(ctx, operand.Elsewhere, operand.EntriesElsewhere(st.e.operator.TypedPath, a.Count, time.Now()))
 }
 
-func (st *statuses) entryElsewhere(node string) object {
+func (st *statuses) entryElsewhere(node, keyID string) object {
+	if keyID == "" {
+		keyID = st.e.scenario.Topology.KeyIDs[0]
+	}
 	typed := st.e.scenario.Contract == scenario.ContractHealthReports
-	return operand.EntryElsewhere(st.e.operator.TypedPath, typed, node, st.e.scenario.Topology.KeyIDs[0], time.Now())
+	return operand.EntryElsewhere(st.e.operator.TypedPath, typed, node, keyID, time.Now())
 }
 
 // applyStatus applies what a manager owns of the CR's status.

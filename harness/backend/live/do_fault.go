@@ -42,8 +42,8 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 
 // setLags sets how long each plugin takes to notice a rotation: one lag for all, or one for each node. A plugin that does not run notices when it
 // starts.
-func (fs *faults) setLags(ctx context.Context, lag scenario.Lag) error {
-	return fs.eachPlugin(scenario.Selector{}, func(g *Plugin) error {
+func (fs *faults) setLags(ctx context.Context, keyID string, lag scenario.Lag) error {
+	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) error {
 		if !g.Status().Running() {
 			return nil
 		}

@@ -27,6 +27,8 @@ func UnsupportedRefusals(s *scenario.Scenario) (lacks []string) {
 		r, ok := a.(*scenario.Refuse)
 		switch {
 		case !ok || r.Mode == history.RefuseRestore:
+		case r.Role == history.RoleOperator || r.Object != "":
+			lacks = append(lacks, "refuse an operator, which has the rights of an administrator, or writes of one object")
 		case r.Mode != history.RefuseForbidden:
 			lacks = append(lacks, "refuse with mode "+r.Mode+": real API servers are only made to answer with 403, by their roles")
 		case r.Node != "" && r.Node != scenario.NodeAll:

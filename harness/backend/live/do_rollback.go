@@ -34,13 +34,13 @@ func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) err
 	if err != nil {
 		return fmt.Errorf("read the revisions: %w", err)
 	}
-	stored, err := op.e.data.under(ctx)
+	stored, err := op.e.data.inventory(ctx)
 	if err != nil {
 		return err
 	}
 	var all []podRollback
 	for _, n := range nodes {
-		r, err := op.rollbackOf(n, a.To, existing, stored)
+		r, err := op.rollbackOf(n, a.To, existing, stored.Under)
 		if refusal := new(operand.Refusal); errors.As(err, &refusal) {
 			op.e.record(operand.Refused(op.e.Name, n.Name, err))
 		}

@@ -110,7 +110,7 @@ func (o Encrypted) name() string {
 }
 
 // objectName is what the history calls an object of a scenario.
-func (o Encrypted) objectName(name string) string { return o.name() + "/" + dataNamespace + "/" + name }
+func (o Encrypted) objectName(name string) string { return o.name() + "/" + DataNamespace + "/" + name }
 
 func (o Encrypted) object(name string, value []byte) *unstructured.Unstructured {
 	u := newObject(o.Resource.GroupVersion().String(), o.Kind, name, nil)

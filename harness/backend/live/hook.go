@@ -115,8 +115,7 @@ func setBroken(plugins []*Plugin, broken bool) {
 	}
 }
 
-// rotateReal rotates the keys behind the keyIDs that report.
-func (fs *faults) rotateReal(ctx context.Context) error {
-	keyIDs := fs.e.encrypting.currentKeyIDs()
+// rotateReal rotates the keys behind keyIDs.
+func (fs *faults) rotateReal(ctx context.Context, keyIDs []string) error {
 	return fs.hook(ctx, "plugin.rotate", fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
 }

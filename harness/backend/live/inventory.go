@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -17,25 +18,26 @@ const inventoryPage = 128
 // encrypted. The key is in the prefix of each value, and the key_id in the protobuf after it, so no key is needed to
 // read them.
 func (ds *dataset) takeInventory(ctx context.Context) error {
-	all, err := ds.under(ctx)
+	all, err := ds.inventory(ctx)
 	if err != nil {
 		return err
 	}
-	ds.e.record(&history.StorageInventory{Under: all})
+	ds.e.record(all)
 	return nil
 }
 
-// under are the keys by which the encrypted objects in etcd are encrypted.
-func (ds *dataset) under(ctx context.Context) ([]history.Under, error) {
+// inventory is by which keys the encrypted objects in etcd are encrypted.
+func (ds *dataset) inventory(ctx context.Context) (*history.StorageInventory, error) {
 	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
 	defer cancel()
+	from := time.Now().UTC()
 	counted := map[under]*history.Under{}
 	for _, k := range ds.kinds() {
 		if err := ds.countAll(ctx, counted, k.Registry); err != nil {
 			return nil, err
 		}
 	}
-	return sortedUnder(counted), nil
+	return &history.StorageInventory{From: from, Under: sortedUnder(counted)}, nil
 }
 
 // countAll counts the objects whose keys begin with registry.

@@ -22,8 +22,8 @@ type Memory interface {
 	EndWatches(node string, expired bool)
 	// Refuse answers requests with an error: so many, or, if count is 0, for so long, or until Permit. over is called for each one that ends.
 	Refuse(r history.Refusal, count int, lasting time.Duration, over func(history.Refusal))
-	// Permit ends the refusals of a role at a node; empty: of all.
-	Permit(role, node string)
+	// Permit ends the refusals of a role or an object at a node; empty: of all.
+	Permit(role, object, node string)
 	// Observe offers every state of targets that is written from now on, and those that are there.
 	Observe(to *watch.Sequence, targets []watch.Target)
 	// Changed reports whether a file may have something new since the last call.
@@ -101,10 +101,10 @@ func (fs *faults) refuseInMemory(a *scenario.Refuse) error {
 	}
 	memory := fs.e.controlPlane.Traits.Memory
 	if a.Mode == history.RefuseRestore {
-		memory.Permit(a.Role, node)
+		memory.Permit(a.Role, a.Object, node)
 		return nil
 	}
-	r := history.Refusal{Role: a.Role, Node: node, Verb: a.Method, Mode: a.Mode, Code: history.RefusalCode(a.Mode)}
+	r := history.Refusal{Role: a.Role, Object: a.Object, Node: node, Verb: a.Method, Mode: a.Mode, Code: history.RefusalCode(a.Mode)}
 	if a.Mode == history.RefuseTooManyRequests {
 		r.RetryAfter = time.Duration(cmp.Or(a.RetryAfter, 1)) * time.Second
 	}

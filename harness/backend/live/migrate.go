@@ -103,7 +103,7 @@ func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionReso
 }
 
 // rewrite writes one object anew. One that has changed meanwhile is read again, one that has gone needs nothing, and one that an
-// API server could not write waits a moment for the next.
+// API server could not write waits a moment for the next. One that may not be written fails.
 func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionResource, try int, p place) error {
 	for ; ; try++ {
 		err := ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, resource, p) })
@@ -116,7 +116,7 @@ func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionReso
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case pause(ctx, migrationRetry) != nil:
+		case apierrors.IsForbidden(err) || pause(ctx, migrationRetry) != nil:
 			return fmt.Errorf("%s/%s/%s: %w", resource.GroupResource(), p.namespace, p.name, err)
 		}
 	}

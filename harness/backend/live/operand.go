@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -29,8 +30,8 @@ import (
 )
 
 const (
-	// operatorUser is the operator, and operandUser who writes what the cluster around it writes.
-	operatorUser = "kmsharness-operator"
+	// OperatorUser is the operator's, operandUser that of the cluster around it.
+	OperatorUser = "kmsharness-operator"
 	operandUser  = "kmsharness-operand"
 	// operandRequests a second, more than it ever makes.
 	operandRequests = 100
@@ -108,7 +109,7 @@ func (p *operatorProgram) prepare() error {
 			return err
 		}
 	}
-	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), operatorUser, []string{"system:masters"})
+	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), OperatorUser, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)
 	}
@@ -147,6 +148,8 @@ type decisions struct {
 	mu    sync.Mutex
 	last  *history.Decision
 	stage history.Condition // reason and message of what this project's operator is at
+	// encrypted: the operator says that everything is.
+	encrypted bool
 }
 
 // observed leaves what an operator's objects say in the history if it is news, and keeps the load in step. The stage of this project's operator is the one that
@@ -187,8 +190,27 @@ func (s *staging) Record(at time.Time, source string, payload any) {
 	s.mu.Lock()
 	p := s.of[o.Resource]
 	s.mu.Unlock()
-	if p != nil && p.own {
+	if p == nil {
+		return
+	}
+	p.inspectEncrypted(o)
+	if p.own {
 		p.decisions.stageOf(o)
+	}
+}
+
+// inspectEncrypted takes an inventory when the operator begins to say that everything is encrypted. One that cannot be taken is missing evidence and no
+// failure.
+func (p *pods) inspectEncrypted(o *history.Object) {
+	is := slices.ContainsFunc(o.Conditions, func(c history.Condition) bool {
+		return c.Type == contract.ConditionEncrypted && c.Status == string(metav1.ConditionTrue)
+	})
+	p.decisions.mu.Lock()
+	begins := is && !p.decisions.encrypted
+	p.decisions.encrypted = is
+	p.decisions.mu.Unlock()
+	if begins && p.ctx.Err() == nil {
+		p.work.Go(func() { _ = p.e.data.takeInventory(p.ctx) })
 	}
 }
 
@@ -231,11 +253,11 @@ func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource
 }
 
 func (p *pods) Migrated(ctx context.Context) error {
-	all, err := p.e.data.under(ctx)
+	all, err := p.e.data.inventory(ctx)
 	if err != nil {
 		return fmt.Errorf("look at what lies in etcd: %w", err)
 	}
 	p.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: p.newest().providers})
-	p.e.record(&history.StorageInventory{Under: all})
+	p.e.record(all)
 	return nil
 }

@@ -306,7 +306,7 @@ func (r *recorder) canary(n *Node, c *Client) {
 	name := "kmsharness-canary-" + n.Name
 	write := func(ctx context.Context) error {
 		o := newObject("v1", "ConfigMap", name, object{"data": object{"at": time.Now().UTC().Format(time.RFC3339Nano)}})
-		_, err := c.Resource(configMapObjects()).Namespace(dataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
+		_, err := c.Resource(configMapObjects()).Namespace(DataNamespace).Apply(ctx, name, o, metav1.ApplyOptions{FieldManager: "kmsharness-canary", Force: true})
 		return err
 	}
 	one := &canary.Canary{Sink: r.sink, Node: n.Name, Write: write, Timeout: r.controlPlane.Traits.Timing.WriteTimeout, Now: time.Now}
@@ -325,7 +325,7 @@ const recorderUser = "kmsharness-recorder"
 // the log of an idle control plane does not grow, and reading it costs nothing.
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
-		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", dataNamespace,
+		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", DataNamespace,
 		"REPORTER-ACCOUNT", contract.ReporterAccount(contract.Namespace), "ADMIN-ACCOUNT", contract.ReporterAccount(administrators),
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -368,4 +368,4 @@ func observed(resource string) bool {
 }
 
 // traced reports whether a request is recorded because it may have been an envelope operation.
-func traced(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == dataNamespace }
+func traced(r *history.Request) bool { return r.Resource == "secrets" && r.Namespace == DataNamespace }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -149,19 +150,20 @@ func (k *RemoteKMS) enableAll(ctx context.Context) error {
 	return nil
 }
 
-// rotate makes a new KEK behind every keyID. Each plugin notices with its own lag. Where an operator has started none yet there is nothing to rotate.
+// rotate makes a new KEK behind every keyID, or one of them. Each plugin notices with its own lag. Where an operator has started none yet there is nothing to rotate.
 func (fs *faults) rotate(ctx context.Context, a *scenario.Rotate) error {
-	if fs.e.pods != nil && len(fs.e.encrypting.currentKeyIDs()) == 0 {
+	keyIDs := slices.DeleteFunc(fs.e.encrypting.currentKeyIDs(), func(k string) bool { return a.KeyID != "" && k != a.KeyID })
+	if (fs.e.pods != nil || a.KeyID != "") && len(keyIDs) == 0 {
 		return nil
 	}
 	if !fs.e.opts.Plugin.IsZero() {
-		return fs.rotateReal(ctx)
+		return fs.rotateReal(ctx, keyIDs)
 	}
-	if err := fs.setLags(ctx, a.Lag); err != nil {
+	if err := fs.setLags(ctx, a.KeyID, a.Lag); err != nil {
 		return err
 	}
 	rotated := map[string]bool{} // two configurations may choose one key
-	for _, k := range fs.e.encrypting.currentKeyIDs() {
+	for _, k := range keyIDs {
 		if rotated[fs.e.remoteKey(k)] {
 			continue
 		}

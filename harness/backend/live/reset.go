@@ -255,7 +255,7 @@ func (c *Client) removeAll(ctx context.Context) error {
 		return fmt.Errorf("delete leases: %w", err)
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	for _, ns := range []string{dataNamespace, keyNamespace} {
+	for _, ns := range []string{DataNamespace, keyNamespace} {
 		err := c.Resource(secretObjects()).Namespace(ns).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("delete secrets in %s: %w", ns, err)
@@ -283,13 +283,13 @@ func (n *Node) prove(ctx context.Context, o Encrypted) error {
 
 func (n *Node) writeProof(ctx context.Context, o Encrypted) error {
 	name := "proof-" + n.Name
-	if err := n.Admin.remove(ctx, o.Resource, dataNamespace, name); err != nil {
+	if err := n.Admin.remove(ctx, o.Resource, DataNamespace, name); err != nil {
 		return err
 	}
 	if err := n.Admin.put(ctx, o.Resource, o.object(name, []byte("proof")), false); err != nil {
 		return err
 	}
-	return n.Admin.remove(ctx, o.Resource, dataNamespace, name)
+	return n.Admin.remove(ctx, o.Resource, DataNamespace, name)
 }
 
 // reset is that of an aggregated API server, after kube-apiserver's: the objects of its operator are new, its data are gone, and
@@ -330,7 +330,7 @@ func (f APIServer) purge(ctx context.Context) error {
 		return err
 	}
 	options := metav1.ListOptions{LabelSelector: dataLabel}
-	err = c.Resource(f.Encrypted.Resource).Namespace(dataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
+	err = c.Resource(f.Encrypted.Resource).Namespace(DataNamespace).DeleteCollection(ctx, metav1.DeleteOptions{}, options)
 	if err != nil {
 		return fmt.Errorf("delete the data of %s: %w", f.Name, err)
 	}

@@ -54,7 +54,7 @@ func (a Action) fault() (kind, family string) {
 // refusalKind names whose requests are refused, and how: "refuse reporter forbidden".
 func (a Action) refusalKind() string {
 	who := "all"
-	for _, role := range []string{history.RoleReporter, history.RoleAggregator} {
+	for _, role := range []string{history.RoleReporter, history.RoleAggregator, history.RoleOperator} {
 		if strings.Contains(a.Target, role) {
 			who = role
 		}

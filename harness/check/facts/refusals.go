@@ -15,7 +15,7 @@ type Refusal struct {
 	span.Span
 }
 
-func (r Refusal) Affects(role string) bool { return r.Role == "" || r.Role == role }
+func (r Refusal) Affects(role string) bool { return r.Object == "" && (r.Role == "" || r.Role == role) }
 
 // Answers reports whether a request of a role was refused by it. A request counts if it was received or answered in the
 // span: it may be received before the refusal begins, or be answered after its end.
@@ -43,7 +43,7 @@ func newRefusals(log *Log, form string) *Refusals {
 		}
 		again := func(x *history.Event) bool {
 			o := x.Refusal
-			return o.Role == r.Role && o.Node == r.Node && o.Verb == r.Verb && o.Mode == r.Mode
+			return o.Role == r.Role && o.Object == r.Object && o.Node == r.Node && o.Verb == r.Verb && o.Mode == r.Mode
 		}
 		at := func(x *history.Event) time.Time { return x.At }
 		out.All = append(out.All, Refusal{r, span.New(e.At, until(all[i+1:], again, at, log.Period.To))})

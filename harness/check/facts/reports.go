@@ -17,6 +17,28 @@ type Report struct {
 	Entries   []Entry                // of both forms; of two for one keyID the one checked last
 	Problem   string                 // why (a part of) it cannot be believed
 	Foreign   bool                   // not written by the system under test
+	// Left are the keyIDs that the reporter's write did not have: another field manager owns these entries, such as that of an older release.
+	Left []string
+}
+
+// Written are the entries without those that were left.
+func (r *Report) Written() []Entry {
+	if len(r.Left) == 0 {
+		return r.Entries
+	}
+	return slices.DeleteFunc(slices.Clone(r.Entries), func(e Entry) bool { return slices.Contains(r.Left, e.KeyID) })
+}
+
+// leftBy notes what a write of the reporter did not have.
+func (r *Report) leftBy(made *Request) {
+	if made == nil || made.Node != r.Node || !made.Body.Known {
+		return
+	}
+	for _, e := range r.Entries {
+		if !slices.ContainsFunc(made.Entries, func(w Entry) bool { return w.KeyID == e.KeyID }) {
+			r.Left = append(r.Left, e.KeyID)
+		}
+	}
 }
 
 // Oversized reports whether a report has more text than a reporter may write.
@@ -56,6 +78,7 @@ func decodeNew(old, new map[string]*Report, made *Request) {
 		}
 		report.Foreign = made.foreignTo(node, old[node])
 		report.decode()
+		report.leftBy(made)
 	}
 }
 

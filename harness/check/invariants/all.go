@@ -219,6 +219,24 @@ func All() []Invariant {
 			Judge:     judgeOperatorConvergence,
 		},
 		{
+			ID:        "ENCRYPTED",
+			Statement: "while an operator's condition Encrypted is True no object lies in clear text; it stays so while API servers write with keys, and ends when all write clear text",
+			Source:    "Switching the encryption",
+			Rules: []Rule{
+				{Code: "held", Statement: "once True, Encrypted stays so until API servers are to write clear text"},
+				{Code: "decrypted", Statement: "Encrypted is not True for longer than three minutes after all API servers write clear text"},
+			},
+			Timed: SomeTimed,
+			Judge: judgeEncrypted,
+		},
+		{
+			ID:        "CONDITION-ENDS",
+			Statement: "three minutes after API servers have what is asked for, and no fault is in force, no condition Encryption…ControllerDegraded is True, nor without KMS one Encryption…ControllerProgressing",
+			Source:    "Switching the encryption",
+			Timed:     AllTimed,
+			Judge:     judgeConditionEnds,
+		},
+		{
 			ID:        "LEAST-PRIVILEGE",
 			Statement: "the reporter identity made no request other than reading the operator CR and applying its own entry; an administrator's made no other write",
 			Source:    "The reporter, identity",

@@ -53,10 +53,13 @@ func settledHealthy(v *facts.Facts) span.Set {
 	return span.Merge(out).Clip(span.New(begin, v.Period.To))
 }
 
-// foreignReports is when a report that nobody of the system under test wrote stood on the CR.
+// claimed reports whether a part of a report is not what a reporter of the system under test wrote last.
+func claimed(r *facts.Report) bool { return r.Foreign || len(r.Left) > 0 }
+
+// foreignReports is when a report, or an entry, that no reporter wrote stood on the CR.
 func foreignReports(v *facts.Facts) (out span.Set) {
 	for _, states := range v.Reports {
-		out = out.Union(span.Where(states, func(s facts.State[facts.Report]) bool { return s.Value != nil && s.Value.Foreign }))
+		out = out.Union(span.Where(states, func(s facts.State[facts.Report]) bool { return s.Value != nil && claimed(s.Value) }))
 	}
 	return out
 }
@@ -113,7 +116,7 @@ func causes(v *facts.Facts, status contract.Status) span.Set {
 	}
 	for _, states := range v.Reports {
 		for _, s := range states {
-			if s.Value != nil && (s.Value.Foreign || s.From.Sub(v.Period.From) < v.Interval) {
+			if s.Value != nil && (claimed(s.Value) || s.From.Sub(v.Period.From) < v.Interval) {
 				out = append(out, span.New(s.From, s.From)) // somebody's claim, or from before the recording
 			}
 		}

@@ -25,7 +25,7 @@ func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
 				continue
 			}
 			judgePlugins(v, &f, s, flags)
-			for _, e := range s.Value.Entries {
+			for _, e := range s.Value.Written() {
 				if judged[e.KeyID] != e.CheckedText {
 					judged[e.KeyID] = e.CheckedText
 					judgeEntry(v, &f, s, e)
@@ -61,7 +61,7 @@ func judgePlugins(v *facts.Facts, f *Finding, s facts.State[facts.Report], all [
 	}
 	node, at := s.Value.Node, s.From
 	var got []string
-	for _, e := range s.Value.Entries {
+	for _, e := range s.Value.Written() {
 		got = append(got, e.KeyID)
 	}
 	bad := func(rule string, want []string, why string) {

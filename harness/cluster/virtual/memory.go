@@ -17,9 +17,9 @@ func (g *ground) Refuse(what history.Refusal, count int, lasting time.Duration, 
 	g.cluster.refused.begin(&refusal{what: what, left: count, over: over}, lasting)
 }
 
-func (g *ground) Permit(role, node string) {
+func (g *ground) Permit(role, object, node string) {
 	g.cluster.refused.end(func(f *refusal) bool {
-		return (role == "" || role == f.what.Role) && (node == "" || node == f.what.Node)
+		return (role == "" || role == f.what.Role) && (object == "" || object == f.what.Object) && (node == "" || node == f.what.Node)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -35,7 +36,7 @@ func (r *refusals) begin(f *refusal, lasting time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = slices.DeleteFunc(r.all, func(old *refusal) bool {
-		same := old.what.Role == what.Role && old.what.Node == what.Node && old.what.Verb == what.Verb && old.what.Mode == what.Mode
+		same := old.what.Role == what.Role && old.what.Object == what.Object && old.what.Node == what.Node && old.what.Verb == what.Verb && old.what.Mode == what.Mode
 		if same {
 			old.stop()
 		}
@@ -90,14 +91,21 @@ func (r *refusals) answer(node string, q *apiserver.Request) error {
 func (f *refusal) meets(node string, q *apiserver.Request) bool {
 	role := roleOf(q.User.GetName())
 	writes := slices.Contains([]string{"create", "update", "patch", "delete"}, q.Verb)
-	return q.IsResourceRequest && role != "" && (f.what.Role == "" || f.what.Role == role) && (f.what.Node == "" || f.what.Node == node) &&
+	meant := role != "" && (f.what.Role == role || f.what.Role == "" && role != history.RoleOperator)
+	if f.what.Object != "" {
+		meant = writes && f.what.Object == q.Name && q.Namespace == live.DataNamespace
+	}
+	return q.IsResourceRequest && meant && (f.what.Node == "" || f.what.Node == node) &&
 		(f.what.Verb == "" || f.what.Verb == q.Verb) && (writes || f.what.Mode != history.RefuseWebhookTimeout)
 }
 
 // roleOf is the role of a user of the system under test; empty for all others.
 func roleOf(user string) string {
-	if user == contract.AggregatorIdentity {
+	switch user {
+	case contract.AggregatorIdentity:
 		return history.RoleAggregator
+	case live.OperatorUser:
+		return history.RoleOperator
 	}
 	if _, ok := contract.NodeOfReporter(user, ""); ok {
 		return history.RoleReporter

@@ -1,10 +1,10 @@
-package operator
+package core
 
 import (
 	"testing"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -21,16 +21,16 @@ func TestEncrypted(t *testing.T) {
 		{[]revision.Key{aescbc}, []uint64{1, 0}, "EncryptionInProgress"},
 		{[]revision.Key{migrated(aescbc)}, []uint64{1}, "EncryptionCompleted"},
 		{[]revision.Key{migrated(aescbc), kms}, []uint64{2, 1}, "EncryptionCompleted"},
-		{[]revision.Key{migrated(aescbc), migrated(kms), identity}, []uint64{2, 3}, "EncryptionCompleted"},
+		{[]revision.Key{migrated(aescbc), migrated(kms), identity}, []uint64{2, 3}, "DecryptionInProgress"},
 		{[]revision.Key{migrated(aescbc), migrated(kms), identity}, []uint64{3, 2}, "DecryptionInProgress"},
 		{[]revision.Key{migrated(kms), migrated(identity)}, []uint64{3}, "DecryptionCompleted"},
 		{[]revision.Key{migrated(identity), {ID: 4, Type: config.AESGCM}}, []uint64{4, 3}, "EncryptionInProgress"},
 	} {
-		o := core.Observed{Keys: test.keys}
+		o := Observed{Keys: test.keys}
 		if test.config != nil {
 			o.Configs = []revision.Config{{Revision: 1, Keys: test.config}}
 		}
-		if got := encryptedCondition(o); got.Type != "Encrypted" || got.Reason != test.want || got.Status != (test.want == "EncryptionCompleted") {
+		if got := o.encrypted(); got.Type != contract.ConditionEncrypted || got.Reason != test.want || got.Status != (test.want == "EncryptionCompleted") {
 			t.Errorf("%v with %v: %+v, want %s", test.keys, test.config, got, test.want)
 		}
 	}
