@@ -80,8 +80,8 @@ const ServiceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 type InCluster struct {
 	// Dir is the volume with the service account, of this machine. The program sees it at ServiceAccountDir.
 	Dir string
-	// Reissue makes a token one that was made so much earlier.
-	Reissue func(token string, earlier time.Duration) (string, error)
+	// AccountKey is the key with which API servers sign the tokens of service accounts, in PEM.
+	AccountKey func() ([]byte, error)
 }
 
 // Lifetimes of tokens: one that outlives any run, as certificates do, and the shortest that API servers make.
@@ -95,6 +95,9 @@ const administrators = "kmsharness-administrators"
 
 // accountNamespace is that of the reporters' service account.
 func (sut *systemUnderTest) accountNamespace() string {
+	if sut.legacyTokens() {
+		return contract.TokenNamespace
+	}
 	if sut.e.opts.Reporter.Identity == history.IdentityAdmin {
 		return administrators
 	}
@@ -103,6 +106,10 @@ func (sut *systemUnderTest) accountNamespace() string {
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.
 func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
+	if sut.legacyTokens() { // a static pod, without a pod object of its own
+		_, err := sut.writeToken(ctx, n, 0)
+		return err
+	}
 	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return err
@@ -198,6 +205,12 @@ func (sut *systemUnderTest) token(ctx context.Context, n *Node, lifetime time.Du
 // on they may refuse it.
 func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.Duration) (refused time.Time, err error) {
 	at := n.ReporterPlace
+	if sut.legacyTokens() {
+		if err := sut.newLegacyToken(ctx, n); err != nil {
+			return refused, err
+		}
+		return refused, sut.mountToken(n, n.lastLegacyToken())
+	}
 	lifetime := longToken
 	if life > 0 {
 		lifetime = shortToken
@@ -210,15 +223,25 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 	if life > 0 {
 		earlier := time.Until(refused.Add(-life)).Truncate(time.Second)
 		refused = refused.Add(-earlier)
-		if token, err = at.InCluster.Reissue(token, earlier); err != nil {
+		key, err := at.InCluster.AccountKey()
+		if err != nil {
+			return refused, fmt.Errorf("key of service accounts: %w", err)
+		}
+		if token, err = controlplane.Reissue(key, token, earlier); err != nil {
 			return refused, err
 		}
 	}
+	return refused, sut.mountToken(n, token)
+}
+
+// mountToken fills the volume of a reporter's service account.
+func (sut *systemUnderTest) mountToken(n *Node, token string) error {
+	at := n.ReporterPlace
 	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
 	if err != nil {
-		return refused, err
+		return err
 	}
-	return refused, project(at.InCluster.Dir, at.Mode, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
+	return project(at.InCluster.Dir, at.Mode, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
 }
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
@@ -228,6 +251,10 @@ func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config
 		return config, err
 	}
 	config.CertData, config.KeyData = nil, nil
+	if sut.legacyTokens() { // a copy, as whoever stole it has one
+		config.BearerToken = n.lastLegacyToken()
+		return config, nil
+	}
 	config.BearerToken, _, err = sut.token(ctx, n, shortToken)
 	return config, err
 }

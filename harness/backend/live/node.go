@@ -50,9 +50,10 @@ type Node struct {
 	Containers func(ctx context.Context, sink record.Sink)
 
 	since    time.Time // of the Node object
-	mu       sync.Mutex
-	plugins  map[string]*Plugin // by keyID
-	reporter *Target
+	mu          sync.Mutex
+	plugins     map[string]*Plugin // by keyID
+	reporter    *Target
+	legacyToken string // of its reporter, the last one
 }
 
 // direct is a client straight to Server.

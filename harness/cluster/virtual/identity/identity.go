@@ -3,7 +3,6 @@ package identity
 
 import (
 	"crypto/ecdsa"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,6 +47,8 @@ type Bound struct {
 	// Pod and Node are empty for a token that is bound to no pod.
 	Pod, Node string
 	PodUID    types.UID
+	// Secret is that of a legacy token; empty for others.
+	Secret, Token string
 }
 
 // New has an authority and a key of its own.
@@ -171,23 +172,12 @@ func (i *Identities) Token(b Bound, life time.Duration) (token string, expires t
 	if b.Pod != "" {
 		c.Private.Pod, c.Private.Node = &reference{b.Pod, b.PodUID}, &reference{Name: b.Node}
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return "", expires, fmt.Errorf("token of a service account: %w", err)
-	}
-	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString(text)
-	digest := sha256.Sum256([]byte(signed))
-	r, s, err := ecdsa.Sign(rand.Reader, i.key, digest[:])
-	if err != nil {
-		return "", expires, fmt.Errorf("sign the token of a service account: %w", err)
-	}
-	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)), expires, nil
+	token, err = controlplane.SignToken(i.pem, c)
+	return token, expires, err
 }
 
-// Reissue makes a token one that was made so much earlier.
-func (i *Identities) Reissue(token string, earlier time.Duration) (string, error) {
-	return controlplane.Reissue(i.pem, token, earlier)
-}
+// AccountKey signs the tokens of service accounts; in PEM.
+func (i *Identities) AccountKey() []byte { return i.pem }
 
 func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	signed, signature, _ := cutLast(token)
@@ -205,6 +195,9 @@ func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, err
 	}
+	if c.Issuer == controlplane.LegacyIssuer {
+		return i.legacy(token, text)
+	}
 	if now := time.Now(); now.After(time.Unix(c.Expires, 0).Add(controlplane.TokenLeeway)) || now.Add(controlplane.TokenLeeway).Before(time.Unix(c.NotBefore, 0)) {
 		return nil, errors.New("it has expired")
 	}
@@ -214,6 +207,20 @@ func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 		b.Pod, b.PodUID, b.Node = c.Private.Pod.Name, c.Private.Pod.UID, c.Private.Node.Name
 		info.PodName, info.PodUID, info.NodeName = b.Pod, string(b.PodUID), b.Node
 	}
+	return i.stands(b, info)
+}
+
+// legacy is who has the token of a Secret. It does not expire.
+func (i *Identities) legacy(token string, text []byte) (*user.DefaultInfo, error) {
+	var c controlplane.LegacyClaims
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	return i.stands(Bound{Namespace: c.Namespace, Account: c.Account, Secret: c.Secret, Token: token}, serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.Account, UID: string(c.AccountUID)})
+}
+
+// stands is a service account whose token is bound to what is still there.
+func (i *Identities) stands(b Bound, info serviceaccount.ServiceAccountInfo) (*user.DefaultInfo, error) {
 	if i.Valid != nil && !i.Valid(b) {
 		return nil, errors.New("what it is bound to is gone")
 	}
