@@ -60,6 +60,7 @@ func (v Verbs) all() []Action {
 		&Data{},
 		&Condition{},
 		&Entries{},
+		&EncryptionHealth{},
 		&Attempt{},
 	}, v...)
 }

@@ -49,7 +49,7 @@ type Node struct {
 	// where there are none.
 	Containers func(ctx context.Context, sink record.Sink)
 
-	since    time.Time // of the Node object
+	since       time.Time // of the Node object
 	mu          sync.Mutex
 	plugins     map[string]*Plugin // by keyID
 	reporter    *Target

@@ -46,8 +46,13 @@ type Rollup struct {
 	Progressing Condition `cel:"progressing"`
 }
 
-// Health is the EncryptionHealth, with reporters that stream. Ready is the status of its condition.
+// Health is the EncryptionHealth, with reporters that stream. Ready is the status of its condition. Generation is that of its spec, ObservedGeneration the one
+// that its lists are for, and Observed that of each node.
 type Health struct {
+	Generation         int64            `cel:"generation"`
+	ObservedGeneration int64            `cel:"observedGeneration"`
+	Observed           map[string]int64 `cel:"observed"`
+
 	Ready         string               `cel:"ready"`
 	ReadyNodes    []string             `cel:"readyNodes"`
 	NotReadyNodes []string             `cel:"notReadyNodes"`
