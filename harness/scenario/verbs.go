@@ -51,6 +51,7 @@ func (v Verbs) all() []Action {
 		&Link{},
 		&Refuse{},
 		&Watches{},
+		&Serving{},
 		&Clock{},
 		&Credential{},
 		&Node{},

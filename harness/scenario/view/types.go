@@ -85,10 +85,11 @@ type Plugin struct {
 	KeyID string `cel:"keyID"`
 }
 
-// Writes of one node's reporter to the operator CR since the history began.
+// Writes of one node's reporter to the operator CR since the history began, and how many of them each API server got, by node.
 type Writes struct {
-	Count  int64 `cel:"count"`
-	Failed int64 `cel:"failed"`
+	Count  int64            `cel:"count"`
+	Failed int64            `cel:"failed"`
+	At     map[string]int64 `cel:"at"`
 }
 
 // Data counts the encrypted objects of the run: written, refused or lost on the way there, read back unchanged, and read back wrong

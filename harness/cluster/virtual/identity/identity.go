@@ -75,8 +75,8 @@ func New() (*Identities, error) {
 	return i, nil
 }
 
-// Serving is how a server of some names speaks TLS. A client may show a certificate.
-func (i *Identities) Serving(name string, names ...string) *tls.Config {
+// Serving is how a server of some names speaks TLS: exactly of these, or also of any that a client asks for. A client may show a certificate.
+func (i *Identities) Serving(name string, exactly bool, names ...string) *tls.Config {
 	var mu sync.Mutex
 	made := map[string]*tls.Certificate{}
 	return &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -84,21 +84,38 @@ func (i *Identities) Serving(name string, names ...string) *tls.Config {
 		defer mu.Unlock()
 		if made[hello.ServerName] == nil {
 			all := names
-			if hello.ServerName != "" {
+			if hello.ServerName != "" && !exactly {
 				all = append(slices.Clone(names), hello.ServerName)
 			}
-			cert, key, err := i.Authority.Serving(name, all...)
+			pair, err := certificate(i.Authority, name, all...)
 			if err != nil {
 				return nil, err
 			}
-			pair, err := tls.X509KeyPair(cert, key)
-			if err != nil {
-				return nil, fmt.Errorf("certificate of %s: %w", name, err)
-			}
-			made[hello.ServerName] = &pair
+			made[hello.ServerName] = pair
 		}
 		return made[hello.ServerName], nil
 	}}
+}
+
+// Foreign is a certificate of an authority that nobody here knows.
+func (i *Identities) Foreign(name string, names ...string) (*tls.Certificate, error) {
+	other, err := controlplane.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	return certificate(other, name, names...)
+}
+
+func certificate(by controlplane.Authority, name string, names ...string) (*tls.Certificate, error) {
+	cert, key, err := by.Serving(name, names...)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	return &pair, nil
 }
 
 // Authenticate is who sends a request. Without credentials it is system:anonymous; with bad ones there is an error of code 401.
