@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -37,6 +38,8 @@ type Client struct {
 
 // NewClient talks to a server; it does not connect yet. Close it after use.
 func NewClient(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return audited{next} })
 	h, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
@@ -51,6 +54,28 @@ func NewClient(config *rest.Config) (*Client, error) {
 	}
 	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
+
+// audited sends the Audit-ID of a context.
+type audited struct{ http.RoundTripper }
+
+type auditIDKey struct{}
+
+// withAuditID gives requests an Audit-ID that a client chose.
+func withAuditID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, auditIDKey{}, id)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a audited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, _ := r.Context().Value(auditIDKey{}).(string); id != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(auditv1.HeaderAuditID, id)
+	}
+	return a.RoundTripper.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets idle connections be closed.
+func (a audited) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
 
 // NewAdmin is a client of a user who may do everything.
 func NewAdmin(c Credentials, server string) (*Client, error) {
