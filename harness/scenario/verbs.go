@@ -62,6 +62,7 @@ func (v Verbs) all() []Action {
 		&Condition{},
 		&Entries{},
 		&EncryptionHealth{},
+		&Column{},
 		&Attempt{},
 	}, v...)
 }

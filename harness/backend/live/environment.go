@@ -203,6 +203,7 @@ func (e *apiServer) handlers() backend.Handlers {
 	backend.Handle(h, e.statuses.condition)
 	backend.Handle(h, e.statuses.entries)
 	backend.Handle(h, e.statuses.encryptionHealth)
+	backend.Handle(h, e.statuses.column)
 	backend.Handle(h, e.statuses.attempt)
 	return h
 }
