@@ -276,7 +276,7 @@ func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config
 		return config, err
 	}
 	config.CertData, config.KeyData = nil, nil
-	if sut.legacyTokens() { // a copy, as whoever stole it has one
+	if sut.legacyTokens() { // a copy, as a thief has it
 		config.BearerToken = n.lastLegacyToken()
 		return config, nil
 	}

@@ -97,7 +97,7 @@ func (i *Identities) Serving(name string, exactly bool, names ...string) *tls.Co
 	}}
 }
 
-// Foreign is a certificate of an authority that nobody here knows.
+// Foreign returns a certificate of an authority that no client trusts.
 func (i *Identities) Foreign(name string, names ...string) (*tls.Certificate, error) {
 	other, err := controlplane.NewAuthority()
 	if err != nil {
@@ -227,7 +227,7 @@ func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	return i.stands(b, info)
 }
 
-// legacy is who has the token of a Secret. It does not expire.
+// legacy returns the user of the token of a Secret, which does not expire.
 func (i *Identities) legacy(token string, text []byte) (*user.DefaultInfo, error) {
 	var c controlplane.LegacyClaims
 	if err := json.Unmarshal(text, &c); err != nil {
@@ -236,7 +236,7 @@ func (i *Identities) legacy(token string, text []byte) (*user.DefaultInfo, error
 	return i.stands(Bound{Namespace: c.Namespace, Account: c.Account, Secret: c.Secret, Token: token}, serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.Account, UID: string(c.AccountUID)})
 }
 
-// stands is a service account whose token is bound to what is still there.
+// stands returns the user of a token that is bound to what is still there.
 func (i *Identities) stands(b Bound, info serviceaccount.ServiceAccountInfo) (*user.DefaultInfo, error) {
 	if i.Valid != nil && !i.Valid(b) {
 		return nil, errors.New("what it is bound to is gone")
