@@ -80,6 +80,11 @@ const (
 
 	// Namespace has the service account, and the aggregator's lease, unless an installation names another.
 	Namespace = "kms-health"
+
+	// A reporter in a static pod may have the legacy token of a Secret: that of a service account in TokenNamespace with the name of its node. All accounts
+	// there are members of TokenGroup.
+	TokenNamespace = "kms-health-reporters"
+	TokenGroup     = "system:serviceaccounts:" + TokenNamespace
 )
 
 // RollupTypes are the conditions that the aggregator owns, in the order in which they are shown.
@@ -111,6 +116,9 @@ func ReporterAccount(namespace string) string {
 	return serviceAccountPrefix + namespace + ":" + ReporterServiceAccount
 }
 
+// ReporterToken is the user name of a reporter that has the legacy token of its node.
+func ReporterToken(node string) string { return serviceAccountPrefix + TokenNamespace + ":" + node }
+
 const serviceAccountPrefix = "system:serviceaccount:"
 
 // NodeOfReporter is the node whose reporter has an identity; ok is false for a user that is no reporter. tokenNode is the user's NodeNameExtra. The node is
@@ -121,6 +129,9 @@ func NodeOfReporter(user, tokenNode string) (node string, ok bool) {
 	}
 	account, ok := strings.CutPrefix(user, serviceAccountPrefix)
 	namespace, name, _ := strings.Cut(account, ":")
+	if ok && namespace == TokenNamespace {
+		return name, true
+	}
 	if !ok || namespace == "" || name != ReporterServiceAccount {
 		return "", false
 	}

@@ -140,8 +140,8 @@ func (in *installed) metrics() string {
 	return text.String()
 }
 
-// Requests of reporters have a flow schema of their own, and one reporter's flood leaves a place in the queues for another one. A schema for nobody
-// and one without a distinguisher are found.
+// Requests of reporters have a flow schema of their own, and one reporter's flood leaves a place in the queues for another one. Reads of the endpoints have
+// another one. A schema for nobody, one without a distinguisher and one without the newer kind of endpoints are found.
 func TestFlowSchemas(t *testing.T) {
 	in := install(t, "kubeapiserver")
 	in.settleFlow(contract.ReporterFlows)
@@ -154,6 +154,7 @@ func TestFlowSchemas(t *testing.T) {
 	}{
 		{"a certificate writes", certificate("cp-2"), http.MethodPatch, statusPath, contract.ReporterFlows},
 		{"a token reads", account("cp-1"), http.MethodGet, strings.TrimSuffix(statusPath, "/status"), contract.ReporterFlows},
+		{"a legacy token reads", legacy("cp-1"), http.MethodGet, strings.TrimSuffix(statusPath, "/status"), contract.ReporterFlows},
 		{"a request that is denied", certificate("cp-1"), http.MethodGet, "/api/v1/secrets", contract.ReporterFlows},
 		{"a path", certificate("cp-1"), http.MethodGet, "/version", contract.ReporterFlows},
 		{"addresses, as a reporter", certificate("cp-1"), http.MethodGet, endpoints, contract.EndpointFlows},
@@ -172,22 +173,34 @@ func TestFlowSchemas(t *testing.T) {
 		t.Errorf("a write during a flood of another reporter: %d, and %d of the flood limited, expected 200 and 9", code, limited)
 	}
 
-	in.changeFlow(func(spec *flowcontrolv1.FlowSchemaSpec) { spec.DistinguisherMethod = nil })
+	// A schema that knows the addresses by their older kind alone.
+	const wrong = "without-endpoint-slices"
+	in.changeFlow(contract.EndpointFlows, func(spec *flowcontrolv1.FlowSchemaSpec) {
+		spec.Rules[0].ResourceRules = spec.Rules[0].ResourceRules[:1]
+	})
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
+		flow, _, err := in.flowOf(certificate("cp-1"), http.MethodGet, endpoints, nil, 20*time.Second)
+		return flow != contract.EndpointFlows, err
+	}); err != nil {
+		t.Errorf("%s is not found: %v", wrong, err)
+	}
+
+	in.changeFlow(contract.ReporterFlows, func(spec *flowcontrolv1.FlowSchemaSpec) { spec.DistinguisherMethod = nil })
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Second, 20*time.Second, true, func(context.Context) (bool, error) {
 		code, _ := in.flooded("cp-1", "cp-2")
 		return code == http.StatusTooManyRequests, nil
 	}); err != nil {
 		t.Error("one flow for all reporters is not found: a write during a flood is not refused")
 	}
-	in.changeFlow(func(spec *flowcontrolv1.FlowSchemaSpec) { spec.Rules[0].Subjects[0].Group.Name = "nobody" })
+	in.changeFlow(contract.ReporterFlows, func(spec *flowcontrolv1.FlowSchemaSpec) { spec.Rules[0].Subjects[0].Group.Name = "nobody" })
 	in.settleFlow("global-default")
 }
 
-// changeFlow changes the reporters' flow schema.
-func (in *installed) changeFlow(change func(*flowcontrolv1.FlowSchemaSpec)) {
+// changeFlow changes a flow schema.
+func (in *installed) changeFlow(name string, change func(*flowcontrolv1.FlowSchemaSpec)) {
 	in.t.Helper()
 	schemas := in.admin.Resource(flowcontrolv1.SchemeGroupVersion.WithResource("flowschemas"))
-	good, err := schemas.Get(in.t.Context(), contract.ReporterFlows, metav1.GetOptions{})
+	good, err := schemas.Get(in.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		in.t.Fatal(err)
 	}

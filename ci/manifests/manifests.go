@@ -123,6 +123,9 @@ func Render(name string, o Options) ([]byte, error) {
 		"ReporterServiceAccount":  contract.ReporterServiceAccount,
 		"ReporterAccount":         contract.ReporterAccount(o.Namespace), // the user name of the service account
 		"NodeNameExtra":           contract.NodeNameExtra,
+		"TokenNamespace":          contract.TokenNamespace,
+		"TokenGroup":              contract.TokenGroup,
+		"TokenPrefix":             contract.ReporterToken(""), // of the user names of its accounts
 		"AggregatorIdentity":      contract.AggregatorIdentity,
 		"MaxEntries":              contract.MaxEntries,       // plugins of a node
 		"MaxReportBytes":          contract.MaxReportBytes,   // texts of a node's report

@@ -76,7 +76,7 @@ func TestSubjectsAreTheContracts(t *testing.T) {
 		subjects, _, _ := unstructured.NestedSlice(o.Object, "subjects")
 		for _, s := range subjects {
 			name := s.(map[string]any)["name"]
-			if name != contract.ReporterGroup && name != contract.ReporterServiceAccount && name != contract.AggregatorIdentity {
+			if name != contract.ReporterGroup && name != contract.TokenGroup && name != contract.ReporterServiceAccount && name != contract.AggregatorIdentity {
 				t.Errorf("%s is bound to %v", o.GetName(), name)
 			}
 		}

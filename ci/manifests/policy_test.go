@@ -143,12 +143,18 @@ func certificate(node string) rest.ImpersonationConfig {
 	return rest.ImpersonationConfig{UserName: contract.ReporterIdentity(node), Groups: []string{contract.ReporterGroup}}
 }
 
-// The node of a reporter is in its certificate, or in the token of its service account, and nowhere else.
+func legacy(node string) rest.ImpersonationConfig {
+	return rest.ImpersonationConfig{UserName: contract.ReporterToken(node), Groups: []string{contract.TokenGroup}}
+}
+
+// The node of a reporter is in its certificate, its service account or the token of that, and nowhere else.
 func TestAReporterWritesForItsNode(t *testing.T) {
 	in := install(t, "kubeapiserver")
 	in.settle(certificate("cp-1"), "cp-2", true)
 	both := certificate("cp-1")
 	both.Extra = map[string][]string{contract.NodeNameExtra: {"cp-2"}}
+	namingAnother := legacy("cp-1")
+	namingAnother.Extra = both.Extra
 	for _, c := range []struct {
 		name    string
 		as      rest.ImpersonationConfig
@@ -159,6 +165,9 @@ func TestAReporterWritesForItsNode(t *testing.T) {
 		{"a token, its node", account("cp-1"), "cp-1", true},
 		{"a token, another node", account("cp-1"), "cp-2", false},
 		{"a token that names no node", account(), "cp-1", false},
+		{"a legacy token, its node", legacy("cp-1"), "cp-1", true},
+		{"a legacy token, another node", legacy("cp-1"), "cp-2", false},
+		{"an extra field does not override a legacy token", namingAnother, "cp-2", false},
 		{"an extra field does not override a certificate", both, "cp-2", false},
 		{"another service account that names the node", rest.ImpersonationConfig{UserName: contract.ReporterAccount("default"), Extra: map[string][]string{contract.NodeNameExtra: {"cp-1"}}}, "cp-1", false},
 	} {
@@ -178,7 +187,7 @@ func TestWrongPoliciesAreFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, change := range map[string][2]string{
-		"it is about certificates alone":           {` || request.userInfo.username == '` + contract.ReporterAccount(Namespace) + `'`, ``},
+		"it is about certificates alone":           {` || request.userInfo.username == '` + contract.ReporterAccount(Namespace) + `'`, ` || false`},
 		"it takes the node from the field manager": {`request.userInfo.?extra[?'` + contract.NodeNameExtra + `'][?0].orValue('')`, `(object.metadata.managedFields.exists(m, m.manager == '` + contract.FieldManager("cp-2") + `') ? 'cp-2' : 'cp-1')`},
 	} {
 		text, err := json.Marshal(good.Object["spec"])

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/keyutil"
 )
 
@@ -25,17 +26,11 @@ const (
 	TokenCache  = 10 * time.Second
 )
 
-// Reissue signs a token of a service account again, as one that an API server made so much earlier. All other claims stay as they were. API servers refuse
-// to make a token that is valid for less than ten minutes, so a token that expires soon is an older one.
-func (cp *ControlPlane) Reissue(token string, earlier time.Duration) (string, error) {
-	key, err := os.ReadFile(cp.serviceAccountKey())
-	if err != nil {
-		return "", fmt.Errorf("reissue the token of a service account: read the key: %w", err)
-	}
-	return Reissue(key, token, earlier)
-}
+// AccountKey is the key that all API servers sign and verify the tokens of service accounts with, in PEM.
+func (cp *ControlPlane) AccountKey() ([]byte, error) { return os.ReadFile(cp.serviceAccountKey()) }
 
-// Reissue is ControlPlane.Reissue with the API servers' key for the tokens of service accounts, in PEM.
+// Reissue signs a token of a service account again with the API servers' key, as one that was made so much earlier. All other claims stay as they were. API
+// servers refuse to make a token that is valid for less than ten minutes, so a token that expires soon is an older one.
 func Reissue(key []byte, token string, earlier time.Duration) (string, error) {
 	made, err := reissue(key, token, earlier)
 	if err != nil {
@@ -58,12 +53,52 @@ func reissue(key []byte, token string, earlier time.Duration) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("key of service accounts: %w", err)
 	}
-	signed := header + "." + claims
-	signature, err := sign(parsed, sha256.Sum256([]byte(signed)))
+	return signed(parsed, header+"."+claims)
+}
+
+// SignToken makes a token of a service account, by the API servers' key in PEM.
+func SignToken(key []byte, claims any) (string, error) {
+	fail := func(err error) (string, error) { return "", fmt.Errorf("token of a service account: %w", err) }
+	text, err := json.Marshal(claims)
+	if err != nil {
+		return fail(err)
+	}
+	parsed, err := keyutil.ParsePrivateKeyPEM(key)
+	if err != nil {
+		return fail(err)
+	}
+	algorithm := "ES256"
+	if _, is := parsed.(*rsa.PrivateKey); is {
+		algorithm = "RS256"
+	}
+	header := `{"alg":"` + algorithm + `","typ":"JWT"}`
+	token, err := signed(parsed, base64.RawURLEncoding.EncodeToString([]byte(header))+"."+base64.RawURLEncoding.EncodeToString(text))
+	if err != nil {
+		return fail(err)
+	}
+	return token, nil
+}
+
+// LegacyClaims are those of the token of a Secret, as the token controller makes them: nothing in them expires.
+type LegacyClaims struct {
+	Issuer     string    `json:"iss"`
+	Subject    string    `json:"sub"`
+	Namespace  string    `json:"kubernetes.io/serviceaccount/namespace"`
+	Secret     string    `json:"kubernetes.io/serviceaccount/secret.name"`
+	Account    string    `json:"kubernetes.io/serviceaccount/service-account.name"`
+	AccountUID types.UID `json:"kubernetes.io/serviceaccount/service-account.uid"`
+}
+
+// LegacyIssuer is the issuer of such tokens.
+const LegacyIssuer = "kubernetes/serviceaccount"
+
+// signed has the signature behind a text.
+func signed(key any, text string) (string, error) {
+	signature, err := sign(key, sha256.Sum256([]byte(text)))
 	if err != nil {
 		return "", fmt.Errorf("sign: %w", err)
 	}
-	return signed + "." + base64.RawURLEncoding.EncodeToString(signature), nil
+	return text + "." + base64.RawURLEncoding.EncodeToString(signature), nil
 }
 
 // sign signs as API servers do: ES256 (RFC 7518, 3.4) or RS256 (3.3), by the kind of the key.

@@ -40,6 +40,9 @@ func (s Scenario) WithDefaults() *Scenario {
 	if t.CRDs == history.CRDsTechPreview {
 		t.CRDs = ""
 	}
+	if t.ReporterToken == TokenBound {
+		t.ReporterToken = ""
+	}
 	if t.AggregatorConnectivity == history.ConnectService {
 		t.AggregatorConnectivity = ""
 	}

@@ -47,7 +47,7 @@ func malformedInGeneral() []malformed {
 		{"unknown field in spec", [2]string{"contract: conditions", "contracts: conditions"},
 			file + `11:3: unknown field "contracts" in spec, expected topology, contract, operator, clusterOperator, excused or steps, did you mean "contract"?`},
 		{"unknown field in topology", [2]string{"aggregators: 2", "agregators: 2"},
-			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, profile, start, lifecycle, crds, connectivity or aggregatorConnectivity, did you mean "aggregators"?`},
+			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, profile, start, lifecycle, crds, connectivity, reporterToken or aggregatorConnectivity, did you mean "aggregators"?`},
 		{"CRDs without the form", [2]string{"start: running}\n  contract: conditions\n", "start: running, crds: Default}\n"},
 			file + `10:85: crds Default without contract, expected conditions or healthreports: the typed list is not in these CRDs`},
 		{"unknown connectivity", [2]string{"start: running", "connectivity: proxy"},
@@ -117,9 +117,9 @@ func malformedInGeneral() []malformed {
 		{"step is a text", step("  - wait 2I"),
 			file + `19:5: a step is the text "wait 2I", expected one such as wait: 2I`},
 		{"unknown verb", step("  - injekt: {plugin: {node: cp-1}, fault: hang}"),
-			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
+			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
 		{"no verb", step("  - at: 2I"),
-			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait`},
+			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait`},
 		{"two verbs", step("  - wait: 2I\n    rotate: {}"),
 			file + `20:5: a second verb "rotate" in the step that has "wait", expected one verb per step`},
 		{"within beside holds", step("  - holds: rollup.degraded.exists\n    within: 2I"),
@@ -378,6 +378,6 @@ func malformedInGeneral() []malformed {
 		{"several at once", step("  - wait: 2x\n  - kill: {role: reporter, node: cp-9}\n  - rotat: {}"),
 			file + `19:11: duration "2x": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup` + "\n" +
 				file + `20:34: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all` + "\n" +
-				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
+				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
 	}
 }

@@ -63,6 +63,8 @@ type Topology struct {
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default" description:"variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
 	Connectivity string `yaml:"connectivity,omitempty" enum:"loopback,service,static,altsvc,stream" description:"how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; static, any of a list of those that are there when they start; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"`
+	// ReporterToken is empty for TokenBound.
+	ReporterToken string `yaml:"reporterToken,omitempty" enum:"bound,secret" description:"what reporters with connectivity service show: bound, a token that expires and ends with their pod; secret, the legacy token of a Secret for each node, which does not expire and ends with the Secret; default bound"`
 	// AggregatorConnectivity is empty for service.
 	AggregatorConnectivity string `yaml:"aggregatorConnectivity,omitempty" enum:"loopback,service,static,altsvc" description:"how aggregators reach the API: loopback, the API server of a node alone; service, static and altsvc as reporters do; default service"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
@@ -105,6 +107,12 @@ const (
 const (
 	LifecycleDirect   = "direct"
 	LifecycleOperator = history.LifecycleOperator
+)
+
+// Values of Topology.ReporterToken.
+const (
+	TokenBound  = "bound"
+	TokenSecret = "secret"
 )
 
 // ByOperator says whether an API server operator switches the encryption.

@@ -109,6 +109,9 @@ func (v *validation) topology() {
 	if t.CRDs == history.CRDsDefault && s.AnyContract {
 		v.add(at.at("crds"), "crds %s without contract, expected %s: the typed list is not in these CRDs", t.CRDs, oneOf(Contracts()))
 	}
+	if t.ReporterToken == TokenSecret && t.Connectivity != history.ConnectService {
+		v.add(at.at("reporterToken"), "reporterToken %s with connectivity %s, expected connectivity %s", t.ReporterToken, t.Connectivity, history.ConnectService)
+	}
 	list := place{"spec", "clusterOperator", "degradedInertia"}
 	reported := slices.ContainsFunc(v.findings, func(f finding) bool { return f.at.within(list) })
 	if _, err := contract.ParseInertia(s.ClusterOperator.DegradedInertia); err != nil && !reported {

@@ -26,6 +26,8 @@ type Data struct {
 	Op    string `yaml:"op" required:"true" enum:"write,verify,migrate"`
 	Count int    `yaml:"count,omitempty" minimum:"1" maximum:"20000"`  // 0: 3
 	Size  int    `yaml:"size,omitempty" minimum:"1" maximum:"1048576"` // in bytes of each; 0: 256
+	// AuditID is that of all requests; empty: each has its own.
+	AuditID string `yaml:"auditID,omitempty" pattern:"^[A-Za-z0-9-]{1,64}$" expected:"letters, digits and dashes, at most 64" without:"op=migrate" why:"nothing depends on it there" description:"Audit-ID that a client gives all its requests; default each has its own"`
 }
 
 // Objects is how many objects of how many bytes are written.

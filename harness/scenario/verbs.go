@@ -51,6 +51,7 @@ func (v Verbs) all() []Action {
 		&Link{},
 		&Refuse{},
 		&Watches{},
+		&Serving{},
 		&Clock{},
 		&Credential{},
 		&Node{},
@@ -60,6 +61,8 @@ func (v Verbs) all() []Action {
 		&Data{},
 		&Condition{},
 		&Entries{},
+		&EncryptionHealth{},
+		&Column{},
 		&Attempt{},
 	}, v...)
 }

@@ -67,7 +67,7 @@ func (s *apiServer) start(ctx context.Context) error {
 		Refuse:  s.refuse, Watches: s.watches, Storage: s.reach, Transformer: encrypt.Transformer, Ready: encrypt.Ready, Audit: s.audit,
 	})
 	one.reload.Go(func() { encrypt.Reload(living, encryption.DefaultPoll) })
-	one.api.Serve(l, c.identities.Serving(s.name, s.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc"))
+	one.api.Serve(l, c.identities.Serving(s.name, false, s.name, "kubernetes", "kubernetes.default", "kubernetes.default.svc"))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.alive = one

@@ -25,6 +25,12 @@ func TestStrict(t *testing.T) {
 		"volume kmsharness-run exists already": func(p *corev1.Pod, _ *sidecar.Spec) {
 			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "kmsharness-run"})
 		},
+		"a static pod has none": func(p *corev1.Pod, _ *sidecar.Spec) { p.Spec.ServiceAccountName = "kms-plugin" },
+		"a static pod has no ServiceAccount token": func(p *corev1.Pod, _ *sidecar.Spec) {
+			token := corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}}
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "vault", VolumeSource: corev1.VolumeSource{
+				Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{token}}}})
+		},
 		"kube-apiserver: two mounts at /etc/kubernetes/enc": server(func(c *corev1.Container) {
 			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "theirs", MountPath: "/etc/kubernetes/enc"})
 		}),

@@ -32,10 +32,17 @@ func (s Spec) volumes() (all []Mount, err error) {
 
 func clean(p string) bool { return path.IsAbs(p) && path.Clean(p) == p && p != "/" }
 
-// validate finds what a kubelet would refuse in a pod: names that are used twice, also by somebody else, or that are none.
+// validate finds what a kubelet would refuse in a pod: names that are used twice, also by somebody else, or that are none,
+// and what a static pod cannot refer to.
 func validate(pod *corev1.Pod) error {
 	volumes, containers := map[string]bool{}, map[string]bool{}
+	if account := pod.Spec.ServiceAccountName; account != "" {
+		return fmt.Errorf("ServiceAccount %s: a static pod has none", account)
+	}
 	for _, v := range pod.Spec.Volumes {
+		if p := v.Projected; p != nil && slices.ContainsFunc(p.Sources, func(s corev1.VolumeProjection) bool { return s.ServiceAccountToken != nil }) {
+			return fmt.Errorf("volume %s: a static pod has no ServiceAccount token", v.Name)
+		}
 		if err := name("volume", v.Name, volumes); err != nil {
 			return err
 		}

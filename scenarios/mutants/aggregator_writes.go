@@ -54,6 +54,10 @@ func aggregating() []Mutant {
 			Virtual: misdeciding(func(_ core.Input, d *core.Decision) { d.WriteClusterOperator = false }),
 		},
 		{
+			Name: "status-as-a-go-boolean", Scenario: "cluster-operator-printed", Caught: []string{"steps[1]"}, Virtual: aggregatesBy(booleans),
+			Mistake: "the text of a bool for the status of a condition, which is a string to the API server: oc get co shows true, and who compares with True sees that nothing is degraded",
+		},
+		{
 			Name: "takes-over-all-conditions", Scenario: "foreign-conditions-are-left-alone", Caught: []string{"OWNERSHIP"}, Virtual: misdeciding(takesOver),
 			Mistake: "force without ownership: the aggregator applies the whole list as it read it, and so owns the conditions of everybody",
 		},
@@ -133,4 +137,21 @@ func latches(in core.Input, d *core.Decision) {
 			*d = d.Say(in, append([]core.Condition{c}, d.Rollups[1:]...))
 		}
 	}
+}
+
+// booleans writes the conditions of the ClusterOperator in small letters.
+func booleans(a *startingAggregator) {
+	changeRequests(&a.Host, func(o *outgoing) {
+		if o.Name != "kube-apiserver" || o.Subresource != "status" {
+			return
+		}
+		edit(o, func(status object) {
+			list, _ := status["conditions"].([]any)
+			for _, item := range list {
+				if c, ok := item.(object); ok {
+					c["status"] = strings.ToLower(fmt.Sprint(c["status"]))
+				}
+			}
+		})
+	})
 }

@@ -1,13 +1,16 @@
 package mutants
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
 
@@ -36,7 +39,27 @@ func aggregatedReporters() []Mutant {
 				return nil
 			}),
 		},
+		{
+			Name: "empties-its-report-at-its-end", Scenario: "apiservers-surge", Caught: []string{"steps[0].parallel[1].holds"}, Virtual: reporting(emptyAtTheEnd),
+			Mistake: "a last report without plugins, to tidy up: in a roll-out with surge it takes the place of what the successor has written on the same node",
+		},
 	}
+}
+
+// emptyAtTheEnd lets the reporter of an aggregated API server write an empty report when it ends.
+func emptyAtTheEnd(r *startingReporter) error {
+	if r.Operator == publish.KubeAPIServer {
+		return nil
+	}
+	p, err := r.publisher(nil)
+	if err != nil {
+		return err
+	}
+	r.ends = append(r.ends, func() {
+		until := r.Clock().Now().Add(r.Timing.WriteTimeout)
+		_ = p.Apply(context.Background(), core.Action{Kind: core.Write, Until: until, Report: contract.Report{Node: r.Node}}) // it has ended
+	})
+	return nil
 }
 
 // ofStaticPod is the socket of kube-apiserver's plugin of the same name on the same node: an aggregated API server has its sockets in a folder of its

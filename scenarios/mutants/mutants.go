@@ -73,8 +73,8 @@ func (m Mutant) Backend() string {
 // All mutants, the simulated ones first. A new one needs an entry in one of these lists and nothing else.
 func All() []Mutant {
 	return slices.Concat(
-		of(Reporter, emission(), failingOver(), connecting(), streamingReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), connectingAggregators(), streamingAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
+		of(Reporter, emission(), failingOver(), choosing(), connecting(), streamingReporters(), configuredReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), connectingAggregators(), streamingAggregators(), configuringAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders(), starters(), claimants()),
 		of(Cluster, policies()),

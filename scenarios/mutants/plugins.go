@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/storage/value"
 	kmstypes "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2"
 	"k8s.io/kms/pkg/service"
@@ -59,6 +60,11 @@ func plugins() []Mutant {
 			Name: "uid-of-the-provider", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "an API server that makes its uid once per provider and not once per operation: hundreds of calls share one",
 			Virtual: func() virtual.Options { return virtual.Options{Encryption: encryption.Around{Plugin: oneUID}} },
+		},
+		{
+			Name: "uid-of-the-audit", Scenario: "uid-chosen-audit-id", Caught: []string{"UID"},
+			Mistake: "the Audit-ID of a request for the uid of its operations: clients choose it, and one that gives all its requests the same makes them one operation",
+			Virtual: func() virtual.Options { return virtual.Options{Encryption: encryption.Around{Plugin: auditUID}} },
 		},
 		{
 			Name: "uid-not-sent", Scenario: "uid-followed", Caught: []string{"UID"},
@@ -145,6 +151,19 @@ func (s sameUID) Encrypt(ctx context.Context, _ string, data []byte) (*service.E
 // Decrypt implements service.Service.
 func (s sameUID) Decrypt(ctx context.Context, _ string, r *service.DecryptRequest) ([]byte, error) {
 	return s.Service.Decrypt(ctx, everyUID, r)
+}
+
+// auditUID is an API server's connection with a plugin on which an operation has the Audit-ID of its request.
+func auditUID(to service.Service) service.Service { return uidOfAudit{to} }
+
+type uidOfAudit struct{ service.Service }
+
+// Decrypt implements service.Service. What an API server does by itself has no Audit-ID.
+func (s uidOfAudit) Decrypt(ctx context.Context, uid string, r *service.DecryptRequest) ([]byte, error) {
+	if id, ok := audit.AuditIDFrom(ctx); ok {
+		uid = string(id)
+	}
+	return s.Service.Decrypt(ctx, uid, r)
 }
 
 // unsealingEachTime is API servers that have a plugin decrypt the key of an object at each read.

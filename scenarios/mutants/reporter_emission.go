@@ -57,6 +57,10 @@ func emission() []Mutant {
 			Mistake: "the token of the in-cluster configuration as text, in place of its file: a kubelet rotates it in time, and the first one is used for ever",
 		},
 		{
+			Name: "legacy-token-for-good", Scenario: "legacy-token-revoked", Caught: []string{"steps[12].expect"}, Virtual: reporting(keepCredential),
+			Mistake: "the same with the token of a Secret: it does not expire, so nobody expects another one until the first is revoked",
+		},
+		{
 			Name: "every-third-interval", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: tuned(func(t *contract.Timing) { t.Interval *= 3 }),
 			Mistake: "a reporter that knows when a report is stale, and writes shortly before: no gap is longer than the bound of a single one",
 		},

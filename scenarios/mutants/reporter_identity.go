@@ -63,6 +63,10 @@ func identity() []Mutant {
 			Mistake: "an admission policy that goes by the name of the service account, which all reporters of a Deployment share: the token of one node is worth the entries of all",
 		},
 		{
+			Name: "policy-without-legacy-tokens", Scenario: "legacy-token-revoked", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates),
+			Mistake: "roles for the service accounts of all nodes, and an admission policy that does not know them: the legacy token of one node is worth the entries of all",
+		},
+		{
 			Name: "policy-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"}, Virtual: admitting(withoutRules("size(bytes(")),
 			Mistake: "an admission policy that says what a reporter may write, and not how much: one credential fills the CR, and etcd refuses every write of anybody",
 		},

@@ -49,7 +49,7 @@ func streamingReporters() []Mutant {
 		},
 		{
 			Name: "stream-generation-not-observed", Scenario: "stream-plugin-fails", Caught: []string{"steps[0].expect"},
-			Virtual: streaming(observingNothing),
+			Virtual: streaming(observingNothing()),
 			Mistake: "a reporter that does not say which configuration it has: no node is ever ready",
 		},
 		{
@@ -194,14 +194,8 @@ func forgetting(o *stream.Options) {
 }
 
 // observingNothing sends reports that name no configuration.
-func observingNothing(o *stream.Options) {
-	o.Dial = append(o.Dial, grpc.WithStreamInterceptor(func(ctx context.Context, d *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-		s, err := next(ctx, d, conn, method, opts...)
-		if err != nil {
-			return nil, err
-		}
-		return unobserved{s}, nil
-	}))
+func observingNothing() func(*stream.Options) {
+	return throughStreams(func(s grpc.ClientStream) grpc.ClientStream { return unobserved{s} })
 }
 
 type unobserved struct{ grpc.ClientStream }

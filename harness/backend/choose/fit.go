@@ -84,6 +84,9 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if !o.Plugin.IsZero() {
 		f.ofPlugin(o.Plugin)
 	}
+	if o.Reporter.Identity == history.IdentityAdmin && s.Topology.ReporterToken == scenario.TokenSecret {
+		f.Unsupported = append(f.Unsupported, "reporterToken secret: with reporter.identity admin reporters are administrators")
+	}
 	if o.Reporter.Identity == history.IdentityAdmin && takesRights(s) {
 		f.Unsupported = append(f.Unsupported, "reporters whose role can be taken away: with reporter.identity admin they are administrators")
 	}

@@ -130,9 +130,7 @@ func (p *controlPlane) connect(n *live.Node) {
 	switch p.connectivity {
 	case history.ConnectService:
 		at.Server = "https://" + p.lb.host() + ":" + portAPIServer
-		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, Reissue: func(token string, earlier time.Duration) (string, error) {
-			return controlplane.Reissue(p.accountKey, token, earlier)
-		}}
+		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, AccountKey: func() ([]byte, error) { return p.accountKey, nil }}
 	case history.ConnectStatic, history.ConnectAltSvc:
 		at.Server = p.serverFor(n.Name)
 	default:

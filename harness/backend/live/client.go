@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	auditv1 "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -37,6 +38,8 @@ type Client struct {
 
 // NewClient talks to a server; it does not connect yet. Close it after use.
 func NewClient(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return audited{next} })
 	h, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("client for %s: %w", config.Host, err)
@@ -51,6 +54,28 @@ func NewClient(config *rest.Config) (*Client, error) {
 	}
 	return &Client{Interface: d, meta: m, url: config.Host, http: h}, nil
 }
+
+// audited sends the Audit-ID of a context.
+type audited struct{ http.RoundTripper }
+
+type auditIDKey struct{}
+
+// withAuditID gives requests an Audit-ID that a client chose.
+func withAuditID(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, auditIDKey{}, id)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a audited) RoundTrip(r *http.Request) (*http.Response, error) {
+	if id, _ := r.Context().Value(auditIDKey{}).(string); id != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(auditv1.HeaderAuditID, id)
+	}
+	return a.RoundTripper.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets idle connections be closed.
+func (a audited) WrappedRoundTripper() http.RoundTripper { return a.RoundTripper }
 
 // NewAdmin is a client of a user who may do everything.
 func NewAdmin(c Credentials, server string) (*Client, error) {
@@ -80,8 +105,8 @@ const ServiceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 type InCluster struct {
 	// Dir is the volume with the service account, of this machine. The program sees it at ServiceAccountDir.
 	Dir string
-	// Reissue makes a token one that was made so much earlier.
-	Reissue func(token string, earlier time.Duration) (string, error)
+	// AccountKey is the key with which API servers sign the tokens of service accounts, in PEM.
+	AccountKey func() ([]byte, error)
 }
 
 // Lifetimes of tokens: one that outlives any run, as certificates do, and the shortest that API servers make.
@@ -95,6 +120,9 @@ const administrators = "kmsharness-administrators"
 
 // accountNamespace is that of the reporters' service account.
 func (sut *systemUnderTest) accountNamespace() string {
+	if sut.legacyTokens() {
+		return contract.TokenNamespace
+	}
 	if sut.e.opts.Reporter.Identity == history.IdentityAdmin {
 		return administrators
 	}
@@ -103,6 +131,10 @@ func (sut *systemUnderTest) accountNamespace() string {
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.
 func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *Node) error {
+	if sut.legacyTokens() { // a static pod, without a pod object of its own
+		_, err := sut.writeToken(ctx, n, 0)
+		return err
+	}
 	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return err
@@ -198,6 +230,12 @@ func (sut *systemUnderTest) token(ctx context.Context, n *Node, lifetime time.Du
 // on they may refuse it.
 func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.Duration) (refused time.Time, err error) {
 	at := n.ReporterPlace
+	if sut.legacyTokens() {
+		if err := sut.newLegacyToken(ctx, n); err != nil {
+			return refused, err
+		}
+		return refused, sut.mountToken(n, n.lastLegacyToken())
+	}
 	lifetime := longToken
 	if life > 0 {
 		lifetime = shortToken
@@ -210,15 +248,25 @@ func (sut *systemUnderTest) writeToken(ctx context.Context, n *Node, life time.D
 	if life > 0 {
 		earlier := time.Until(refused.Add(-life)).Truncate(time.Second)
 		refused = refused.Add(-earlier)
-		if token, err = at.InCluster.Reissue(token, earlier); err != nil {
+		key, err := at.InCluster.AccountKey()
+		if err != nil {
+			return refused, fmt.Errorf("key of service accounts: %w", err)
+		}
+		if token, err = controlplane.Reissue(key, token, earlier); err != nil {
 			return refused, err
 		}
 	}
+	return refused, sut.mountToken(n, token)
+}
+
+// mountToken fills the volume of a reporter's service account.
+func (sut *systemUnderTest) mountToken(n *Node, token string) error {
+	at := n.ReporterPlace
 	config, err := sut.e.controlPlane.Credentials.RESTConfig(contract.ReporterIdentity(n.Name), nil, at.Server)
 	if err != nil {
-		return refused, err
+		return err
 	}
-	return refused, project(at.InCluster.Dir, at.Mode, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
+	return project(at.InCluster.Dir, at.Mode, map[string][]byte{"token": []byte(token), "ca.crt": config.CAData, "namespace": []byte(sut.accountNamespace())})
 }
 
 // configOf is that of a client with the identity of a node's reporter, of least privilege, straight to the node's API server.
@@ -228,6 +276,10 @@ func (sut *systemUnderTest) configOf(ctx context.Context, n *Node) (*rest.Config
 		return config, err
 	}
 	config.CertData, config.KeyData = nil, nil
+	if sut.legacyTokens() { // a copy, as a thief has it
+		config.BearerToken = n.lastLegacyToken()
+		return config, nil
+	}
 	config.BearerToken, _, err = sut.token(ctx, n, shortToken)
 	return config, err
 }

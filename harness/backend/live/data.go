@@ -70,6 +70,7 @@ func (ds *dataset) wrote() bool {
 // secret of the cluster anew.
 func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 	count, size := a.Objects()
+	ctx = withAuditID(ctx, a.AuditID)
 	switch op := a.Op; {
 	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
 		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
@@ -191,7 +192,7 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 		} else if err := conn.Close(); err != nil {
 			return err
 		}
-		refused = status.Convert(openStream(ctx, address, config, a.Node, dialer(st.e.traits.Host, "tcp")))
+		refused = status.Convert(st.openStream(ctx, address, config, a))
 		if refused.Code() != codes.FailedPrecondition { // it leads, or did not ask
 			break
 		}
@@ -200,22 +201,40 @@ func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *
 	return a.JudgeStream(refused.Code(), refused.Message())
 }
 
-// openStream opens a stream, which calls a node its own unless it is empty. nil: it stood.
-func openStream(ctx context.Context, address string, config *tls.Config, node string, by grpc.DialOption) error {
+// openStream opens a stream, which calls the node of an attempt its own unless that is empty. nil: it stood.
+func (st *statuses) openStream(ctx context.Context, address string, config *tls.Config, a *scenario.Attempt) error {
+	by := dialer(st.e.traits.Host, "tcp")
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(credentials.NewTLS(config)), grpc.WithDisableServiceConfig(), by)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	if node != "" {
-		ctx = metadata.AppendToOutgoingContext(ctx, scenario.StreamNode, node)
+	if a.Node != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, scenario.StreamNode, a.Node)
 	}
 	stream, err := healthv1.NewHealthServiceClient(conn).Report(ctx)
 	if err != nil {
 		return err
 	}
-	_, err = stream.Recv()
-	return err
+	response, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	return private(response, slices.DeleteFunc(st.e.nodeNames(), func(n string) bool { return n == a.As }))
+}
+
+// private is an error if what a reporter is sent names other nodes, also in fields that it does not know: a reporter learns nothing of others.
+func private(response *healthv1.ReportResponse, others []string) error {
+	text, err := proto.Marshal(response)
+	if err != nil {
+		return err
+	}
+	for _, node := range others {
+		if bytes.Contains(text, []byte(node)) {
+			return status.Errorf(codes.DataLoss, "the aggregator sends statuses: its first message names %s", node)
+		}
+	}
+	return nil
 }
 
 // streamTLS is the configuration of a client that shows what an attempt says.

@@ -2,11 +2,13 @@ package live
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -67,6 +69,22 @@ func (st *statuses) entryElsewhere(node, keyID string) object {
 	}
 	typed := st.e.scenario.Contract == scenario.ContractHealthReports
 	return operand.EntryElsewhere(st.e.operator.TypedPath, typed, node, keyID, time.Now())
+}
+
+// encryptionHealth changes the spec of the operator's EncryptionHealth.
+func (st *statuses) encryptionHealth(ctx context.Context, a *scenario.EncryptionHealth) error {
+	c, err := st.e.Nodes.Admin()
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(object{"spec": object{"keyIDs": a.KeyIDs}}) // null removes them
+	if err != nil {
+		return err
+	}
+	if _, err := c.Resource(healthObjects()).Patch(ctx, st.e.operator.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse}); err != nil {
+		return fmt.Errorf("change the EncryptionHealth %s: %w", st.e.operator.Name, err)
+	}
+	return nil
 }
 
 // applyStatus applies what a manager owns of the CR's status.

@@ -90,6 +90,9 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 	if err != nil {
 		return err
 	}
+	if a.Mode == scenario.CredentialRevoke {
+		return sut.revoke(ctx, nodes)
+	}
 	if a.Mode == scenario.CredentialRenew {
 		for _, n := range nodes {
 			if _, err := sut.writeCredential(ctx, n, 0); err != nil {

@@ -164,6 +164,7 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 	reasons := map[scenario.Verb]string{
 		"clock":              NoClocks,
 		scenario.VerbSilence: NoSilence,
+		"serving":            "serving: a real API server has its certificate, protocols and feature gates from its start",
 		"watches":            "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	}
 	if inMemory {
@@ -192,6 +193,7 @@ func (e *apiServer) handlers() backend.Handlers {
 	backend.Handle(h, e.faults.configure)
 	backend.Handle(h, e.faults.clock)
 	backend.Handle(h, e.faults.watches)
+	backend.Handle(h, e.faults.serving)
 	backend.Handle(h, e.procs.processes)
 	backend.Handle(h, e.sut.credential)
 	backend.Handle(h, e.changes.changeNodes)
@@ -200,6 +202,8 @@ func (e *apiServer) handlers() backend.Handlers {
 	backend.Handle(h, e.data.data)
 	backend.Handle(h, e.statuses.condition)
 	backend.Handle(h, e.statuses.entries)
+	backend.Handle(h, e.statuses.encryptionHealth)
+	backend.Handle(h, e.statuses.column)
 	backend.Handle(h, e.statuses.attempt)
 	return h
 }

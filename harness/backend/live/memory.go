@@ -20,6 +20,8 @@ type Memory interface {
 	DelayWatches(node string, late time.Duration)
 	// EndWatches ends them: as too old (410), or as a watch ends that has been long enough.
 	EndWatches(node string, expired bool)
+	// Serve is how a node's API server, or all, serve from now on: a mode of scenario.Serving.
+	Serve(node, mode string)
 	// Refuse answers requests with an error: so many, or, if count is 0, for so long, or until Permit. over is called for each one that ends.
 	Refuse(r history.Refusal, count int, lasting time.Duration, over func(history.Refusal))
 	// Permit ends the refusals of a role or an object at a node; empty: of all.
@@ -91,6 +93,15 @@ func (fs *faults) watches(_ context.Context, a *scenario.Watches) error {
 	fs.e.record(&history.Watches{Node: node, Late: late})
 	memory.DelayWatches(node, late)
 	return nil
+}
+
+// serving changes how API servers serve.
+func (fs *faults) serving(_ context.Context, a *scenario.Serving) error {
+	node, err := fs.apiServerOf(a.Node)
+	if err == nil {
+		fs.e.controlPlane.Traits.Memory.Serve(node, a.Mode)
+	}
+	return err
 }
 
 // refuseInMemory puts any refusal in force, or ends it.

@@ -49,10 +49,11 @@ type Node struct {
 	// where there are none.
 	Containers func(ctx context.Context, sink record.Sink)
 
-	since    time.Time // of the Node object
-	mu       sync.Mutex
-	plugins  map[string]*Plugin // by keyID
-	reporter *Target
+	since       time.Time // of the Node object
+	mu          sync.Mutex
+	plugins     map[string]*Plugin // by keyID
+	reporter    *Target
+	legacyToken string // of its reporter, the last one
 }
 
 // direct is a client straight to Server.

@@ -325,7 +325,7 @@ const recorderUser = "kmsharness-recorder"
 // the log of an idle control plane does not grow, and reading it costs nothing.
 func AuditPolicy() []byte {
 	return []byte(strings.NewReplacer(
-		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", DataNamespace,
+		"AGGREGATOR", contract.AggregatorIdentity, "REPORTERS", contract.ReporterGroup, "TOKENS", contract.TokenGroup, "ADMINISTRATORS", adminReporters, "RECORDER", recorderUser, "DATA", DataNamespace,
 		"REPORTER-ACCOUNT", contract.ReporterAccount(contract.Namespace), "ADMIN-ACCOUNT", contract.ReporterAccount(administrators),
 	).Replace(`apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -346,7 +346,7 @@ rules:
   - {group: "", resources: [secrets]}
 - level: Metadata
   omitStages: [RequestReceived]
-  userGroups: ["REPORTERS", "ADMINISTRATORS"]
+  userGroups: ["REPORTERS", "TOKENS", "ADMINISTRATORS"]
 - level: Metadata
   omitStages: [RequestReceived]
   users: ["AGGREGATOR", "REPORTER-ACCOUNT", "ADMIN-ACCOUNT"]

@@ -88,7 +88,7 @@ func (a *apiServers) reporterPlace(node string, link *netfault.Link) (live.Place
 	var env []string
 	var inCluster *live.InCluster
 	if a.name == "" && a.of.shape.Connectivity == history.ConnectService {
-		inCluster = &live.InCluster{Dir: filepath.Join(a.dir, "account-"+node), Reissue: a.of.cp.Authority.Reissue}
+		inCluster = &live.InCluster{Dir: filepath.Join(a.dir, "account-"+node), AccountKey: a.of.cp.Authority.AccountKey}
 		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
 		if env, err = inClusterEnv(link.Addr()); err != nil {
 			return live.Place{}, err

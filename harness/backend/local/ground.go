@@ -63,8 +63,8 @@ type Servers interface {
 // Authority signs for the API servers of a cluster and its clients.
 type Authority interface {
 	live.Credentials
-	// Reissue makes a token of a service account one that was made so much earlier.
-	Reissue(token string, earlier time.Duration) (string, error)
+	// AccountKey signs the tokens of service accounts; in PEM.
+	AccountKey() ([]byte, error)
 	// Manifests are what leads requests to an aggregated API server.
 	Manifests(s controlplane.APIService) ([]*unstructured.Unstructured, error)
 }

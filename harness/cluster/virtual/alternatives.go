@@ -90,15 +90,16 @@ func (c *ControlPlane) advertising(next http.Handler) http.Handler {
 	return h
 }
 
+const altSvcHeader = "Alt-Svc"
+
 // changingField is next behind what may change the field.
 func (c *ControlPlane) changingField(next http.Handler) http.Handler {
 	if c.altSvc == nil {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const name = "Alt-Svc"
-		if field := w.Header().Get(name); field != "" {
-			w.Header().Set(name, c.altSvc(field))
+		if field := w.Header().Get(altSvcHeader); field != "" {
+			w.Header().Set(altSvcHeader, c.altSvc(field))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -32,7 +32,7 @@ type Options struct {
 	Programs map[string]Main
 	// PluginArgs are further arguments of every fake plugin.
 	PluginArgs []string
-	// Manifest may change a manifest before it is installed, and AltSvc the field by which API servers tell clients of each other: a cluster that is
+	// Manifest may change a manifest before it is installed, and AltSvc the field by which API servers tell clients of each other, empty of those that are not to: a cluster that is
 	// set up wrongly shows what a run makes of it.
 	Manifest func(*unstructured.Unstructured)
 	AltSvc   func(field string) string

@@ -5,6 +5,7 @@ package virtual
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/audit/policy"
@@ -81,14 +83,24 @@ func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.O
 	return c, nil
 }
 
-// stands reports whether the pod of a token exists, with the UID of the token: a token that is bound to a pod ends with
-// it.
+// stands reports whether the pod of a token exists, with the UID of the token, or the Secret with the token: a token ends with what it is bound to.
 func (c *ControlPlane) stands(b identity.Bound) bool {
-	if b.Pod == "" {
-		return true
+	object := func(resource, name string) *unstructured.Unstructured {
+		return c.objects.Object(store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, Namespace: b.Namespace, Name: name})
 	}
-	pod := c.objects.Object(store.Key{Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Namespace: b.Namespace, Name: b.Pod})
-	return pod != nil && pod.GetUID() == b.PodUID
+	switch {
+	case b.Secret != "":
+		secret := object("secrets", b.Secret)
+		if secret == nil {
+			return false
+		}
+		text, _, _ := unstructured.NestedString(secret.Object, "data", "token")
+		return text == base64.StdEncoding.EncodeToString([]byte(b.Token))
+	case b.Pod != "":
+		pod := object("pods", b.Pod)
+		return pod != nil && pod.GetUID() == b.PodUID
+	}
+	return true
 }
 
 func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
@@ -182,9 +194,7 @@ type authority struct {
 	cluster *ControlPlane
 }
 
-func (a authority) Reissue(token string, earlier time.Duration) (string, error) {
-	return a.cluster.identities.Reissue(token, earlier)
-}
+func (a authority) AccountKey() ([]byte, error) { return a.cluster.identities.AccountKey(), nil }
 
 // RESTConfig is how the harness reaches a server under an identity.
 func (a authority) RESTConfig(user string, groups []string, url string) (*rest.Config, error) {

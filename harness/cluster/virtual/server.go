@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	authentication "k8s.io/api/authentication/v1"
@@ -46,6 +47,7 @@ type server struct {
 	host       string // its machine
 	info       live.ServerInfo
 	watches    *apiserver.Watches // of aggregators
+	serving    atomic.Value       // mode of scenario.Serving
 
 	turn turn.Turn // to start it, which takes time
 
@@ -151,7 +153,7 @@ func (s *server) launch(ctx context.Context) error {
 		end()
 		return errors.Join(err, one.close())
 	}
-	secure := s.cluster.identities.Serving(s.host, s.node, "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+	secure := s.secure()
 	o := apiserver.Options{Seed: s.cluster.machine.seed, Storage: s.storage, Transformer: s.transformer(one.encryption), Ready: one.encryption.Ready, Metrics: one}
 	if s.aggregated == nil {
 		s.kubeOptions(&o, one)
@@ -180,7 +182,7 @@ func (s *server) launch(ctx context.Context) error {
 
 func (s *server) kubeOptions(o *apiserver.Options, one *served) {
 	c := s.cluster
-	o.Name, o.Cluster, o.Authenticate, o.Authorize, o.Admit, o.Wrap = s.node, c.objects, c.identities.Authenticate, c.access.Authorize, c.access.Admit, c.advertising
+	o.Name, o.Cluster, o.Authenticate, o.Authorize, o.Admit, o.Wrap = s.node, c.objects, c.identities.Authenticate, c.access.Authorize, c.access.Admit, s.advertising
 	o.Special = map[string]func(*apiserver.Request) (any, error){"serviceaccounts/token": s.token, "subjectaccessreviews/": c.access.Review}
 	o.Refuse, o.Watches = func(q *apiserver.Request) error { return c.refused.answer(s.node, q) }, s.watches
 	o.Audit, o.AuditPolicy = one.audit, c.audit

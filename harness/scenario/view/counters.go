@@ -1,6 +1,7 @@
 package view
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -17,6 +18,11 @@ func (s *State) applyRequest(r history.Request) bool {
 	}
 	w := s.writes[node]
 	w.Count++
+	w.At = maps.Clone(w.At) // one that an expression was given is never written to again
+	if w.At == nil {
+		w.At = map[string]int64{}
+	}
+	w.At[r.APIServer]++
 	if r.Code == 0 || r.Code >= firstFailure {
 		w.Failed++
 	}

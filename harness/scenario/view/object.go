@@ -38,7 +38,7 @@ func (s *objects) apply(o *history.Object) bool {
 	case isResource(o.Resource, s.operator):
 		s.cr = o
 	case o.Health != nil && o.Name+"s" == s.operator:
-		s.health = healthOf(o.Health)
+		s.health = healthOf(o.Generation, o.Health)
 	default:
 		return false
 	}
@@ -98,14 +98,15 @@ func isResource(resource, plural string) bool {
 }
 
 // healthOf is a new value each time: one that an expression was given is never written to again.
-func healthOf(h *contract.HealthStatus) Health {
-	out := Health{ReadyNodes: h.ReadyNodes, NotReadyNodes: h.NotReadyNodes, Replicas: map[string]Condition{}}
+func healthOf(generation int64, h *contract.HealthStatus) Health {
+	out := Health{Generation: generation, ObservedGeneration: h.ObservedGeneration, Observed: map[string]int64{}, ReadyNodes: h.ReadyNodes, NotReadyNodes: h.NotReadyNodes, Replicas: map[string]Condition{}}
 	for _, c := range h.Conditions {
 		if c.Type == contract.HealthReady {
 			out.Ready = c.Status
 		}
 	}
 	for _, r := range h.Replicas {
+		out.Observed[r.NodeName] = r.ObservedGeneration
 		out.Replicas[r.NodeName] = Condition{true, r.Status, r.Reason, r.Message}
 	}
 	return out

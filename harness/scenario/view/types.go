@@ -46,8 +46,13 @@ type Rollup struct {
 	Progressing Condition `cel:"progressing"`
 }
 
-// Health is the EncryptionHealth, with reporters that stream. Ready is the status of its condition.
+// Health is the EncryptionHealth, with reporters that stream. Ready is the status of its condition. Generation is that of its spec, ObservedGeneration the one
+// that its lists are for, and Observed that of each node.
 type Health struct {
+	Generation         int64            `cel:"generation"`
+	ObservedGeneration int64            `cel:"observedGeneration"`
+	Observed           map[string]int64 `cel:"observed"`
+
 	Ready         string               `cel:"ready"`
 	ReadyNodes    []string             `cel:"readyNodes"`
 	NotReadyNodes []string             `cel:"notReadyNodes"`
@@ -80,10 +85,11 @@ type Plugin struct {
 	KeyID string `cel:"keyID"`
 }
 
-// Writes of one node's reporter to the operator CR since the history began.
+// Writes of one node's reporter to the operator CR since the history began, and how many of them each API server got, by node.
 type Writes struct {
-	Count  int64 `cel:"count"`
-	Failed int64 `cel:"failed"`
+	Count  int64            `cel:"count"`
+	Failed int64            `cel:"failed"`
+	At     map[string]int64 `cel:"at"`
 }
 
 // Data counts the encrypted objects of the run: written, refused or lost on the way there, read back unchanged, and read back wrong

@@ -32,7 +32,9 @@ func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
 		out, err = s.get(q)
 		return out, nil, err
 	case "list":
-		out, err = s.list(q)
+		if out, err = s.list(q); err == nil && q.asTable() {
+			out, err = s.table(q, out)
+		}
 		return out, nil, err
 	case "deletecollection":
 		out, err = s.removeAll(q)

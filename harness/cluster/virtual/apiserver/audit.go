@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -97,6 +98,17 @@ func raw(text []byte) *runtime.Unknown {
 		}
 	}
 	return &runtime.Unknown{Raw: text, ContentType: runtime.ContentTypeJSON}
+}
+
+// audited has the Audit-ID of the client in its context, as kube-apiserver's filter puts it there.
+func audited(r *http.Request) *http.Request {
+	id := r.Header.Get(auditv1.HeaderAuditID)
+	if id == "" {
+		return r
+	}
+	ctx := audit.WithAuditContext(r.Context())
+	audit.WithAuditID(ctx, types.UID(id))
+	return r.WithContext(ctx)
 }
 
 // auditID is the client's own (header Audit-ID), or has the form of a version 4 UUID. It depends on the request alone,

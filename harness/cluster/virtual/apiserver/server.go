@@ -129,6 +129,7 @@ const (
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	defer s.busy.Done()
+	r = audited(r)
 	q, err := readRequest(r)
 	q.received = time.Now()
 	if err == nil {

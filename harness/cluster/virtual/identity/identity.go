@@ -3,7 +3,6 @@ package identity
 
 import (
 	"crypto/ecdsa"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -48,6 +47,8 @@ type Bound struct {
 	// Pod and Node are empty for a token that is bound to no pod.
 	Pod, Node string
 	PodUID    types.UID
+	// Secret is that of a legacy token; empty for others.
+	Secret, Token string
 }
 
 // New has an authority and a key of its own.
@@ -74,8 +75,8 @@ func New() (*Identities, error) {
 	return i, nil
 }
 
-// Serving is how a server of some names speaks TLS. A client may show a certificate.
-func (i *Identities) Serving(name string, names ...string) *tls.Config {
+// Serving is how a server of some names speaks TLS: exactly of these, or also of any that a client asks for. A client may show a certificate.
+func (i *Identities) Serving(name string, exactly bool, names ...string) *tls.Config {
 	var mu sync.Mutex
 	made := map[string]*tls.Certificate{}
 	return &tls.Config{ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12, GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -83,21 +84,38 @@ func (i *Identities) Serving(name string, names ...string) *tls.Config {
 		defer mu.Unlock()
 		if made[hello.ServerName] == nil {
 			all := names
-			if hello.ServerName != "" {
+			if hello.ServerName != "" && !exactly {
 				all = append(slices.Clone(names), hello.ServerName)
 			}
-			cert, key, err := i.Authority.Serving(name, all...)
+			pair, err := certificate(i.Authority, name, all...)
 			if err != nil {
 				return nil, err
 			}
-			pair, err := tls.X509KeyPair(cert, key)
-			if err != nil {
-				return nil, fmt.Errorf("certificate of %s: %w", name, err)
-			}
-			made[hello.ServerName] = &pair
+			made[hello.ServerName] = pair
 		}
 		return made[hello.ServerName], nil
 	}}
+}
+
+// Foreign returns a certificate of an authority that no client trusts.
+func (i *Identities) Foreign(name string, names ...string) (*tls.Certificate, error) {
+	other, err := controlplane.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	return certificate(other, name, names...)
+}
+
+func certificate(by controlplane.Authority, name string, names ...string) (*tls.Certificate, error) {
+	cert, key, err := by.Serving(name, names...)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of %s: %w", name, err)
+	}
+	return &pair, nil
 }
 
 // Authenticate is who sends a request. Without credentials it is system:anonymous; with bad ones there is an error of code 401.
@@ -171,23 +189,12 @@ func (i *Identities) Token(b Bound, life time.Duration) (token string, expires t
 	if b.Pod != "" {
 		c.Private.Pod, c.Private.Node = &reference{b.Pod, b.PodUID}, &reference{Name: b.Node}
 	}
-	text, err := json.Marshal(c)
-	if err != nil {
-		return "", expires, fmt.Errorf("token of a service account: %w", err)
-	}
-	signed := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"ES256","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString(text)
-	digest := sha256.Sum256([]byte(signed))
-	r, s, err := ecdsa.Sign(rand.Reader, i.key, digest[:])
-	if err != nil {
-		return "", expires, fmt.Errorf("sign the token of a service account: %w", err)
-	}
-	return signed + "." + base64.RawURLEncoding.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...)), expires, nil
+	token, err = controlplane.SignToken(i.pem, c)
+	return token, expires, err
 }
 
-// Reissue makes a token one that was made so much earlier.
-func (i *Identities) Reissue(token string, earlier time.Duration) (string, error) {
-	return controlplane.Reissue(i.pem, token, earlier)
-}
+// AccountKey signs the tokens of service accounts; in PEM.
+func (i *Identities) AccountKey() []byte { return i.pem }
 
 func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	signed, signature, _ := cutLast(token)
@@ -205,6 +212,9 @@ func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 	if err := json.Unmarshal(text, &c); err != nil {
 		return nil, err
 	}
+	if c.Issuer == controlplane.LegacyIssuer {
+		return i.legacy(token, text)
+	}
 	if now := time.Now(); now.After(time.Unix(c.Expires, 0).Add(controlplane.TokenLeeway)) || now.Add(controlplane.TokenLeeway).Before(time.Unix(c.NotBefore, 0)) {
 		return nil, errors.New("it has expired")
 	}
@@ -214,6 +224,20 @@ func (i *Identities) account(token string) (*user.DefaultInfo, error) {
 		b.Pod, b.PodUID, b.Node = c.Private.Pod.Name, c.Private.Pod.UID, c.Private.Node.Name
 		info.PodName, info.PodUID, info.NodeName = b.Pod, string(b.PodUID), b.Node
 	}
+	return i.stands(b, info)
+}
+
+// legacy returns the user of the token of a Secret, which does not expire.
+func (i *Identities) legacy(token string, text []byte) (*user.DefaultInfo, error) {
+	var c controlplane.LegacyClaims
+	if err := json.Unmarshal(text, &c); err != nil {
+		return nil, err
+	}
+	return i.stands(Bound{Namespace: c.Namespace, Account: c.Account, Secret: c.Secret, Token: token}, serviceaccount.ServiceAccountInfo{Namespace: c.Namespace, Name: c.Account, UID: string(c.AccountUID)})
+}
+
+// stands returns the user of a token that is bound to what is still there.
+func (i *Identities) stands(b Bound, info serviceaccount.ServiceAccountInfo) (*user.DefaultInfo, error) {
 	if i.Valid != nil && !i.Valid(b) {
 		return nil, errors.New("what it is bound to is gone")
 	}

@@ -77,7 +77,7 @@ func TestTokens(t *testing.T) {
 		if err != nil || u.GetName() != "system:serviceaccount:kms:reporter" || !slices.Contains(u.GetGroups(), "system:serviceaccounts:kms") || !slices.Equal(u.GetExtra()[contract.NodeNameExtra], []string{"cp-1"}) {
 			t.Errorf("%v, %v", u, err)
 		}
-		earlier, err := i.Reissue(token, 9*time.Minute)
+		earlier, err := controlplane.Reissue(i.AccountKey(), token, 9*time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,6 +94,31 @@ func TestTokens(t *testing.T) {
 		there = false
 		if u, err := i.Authenticate(withToken(token)); err == nil {
 			t.Errorf("of a pod that is gone: %v", u)
+		}
+	})
+}
+
+// TestLegacyToken: the token of a Secret does not expire, and ends with its Secret.
+func TestLegacyToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, err := identity.New()
+		if err != nil {
+			t.Fatal(err)
+		}
+		token, err := controlplane.SignToken(i.AccountKey(), controlplane.LegacyClaims{Issuer: controlplane.LegacyIssuer, Namespace: contract.TokenNamespace, Secret: "s", Account: "cp-1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := true
+		i.Valid = func(b identity.Bound) bool { return there && b.Secret == "s" && b.Token == token }
+		time.Sleep(365 * 24 * time.Hour)
+		u, err := i.Authenticate(withToken(token))
+		if err != nil || u.GetName() != contract.ReporterToken("cp-1") || !slices.Contains(u.GetGroups(), contract.TokenGroup) {
+			t.Errorf("%v, %v", u, err)
+		}
+		there = false
+		if u, err := i.Authenticate(withToken(token)); err == nil {
+			t.Errorf("of a Secret that is gone: %v", u)
 		}
 	})
 }

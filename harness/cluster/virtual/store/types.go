@@ -10,8 +10,10 @@ import (
 	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kmsharness/kmsharness/ci/crds"
@@ -26,6 +28,8 @@ type Type struct {
 	Status bool
 	// BuiltIn kinds have no schema, keep the status that they are created with, and have no generation.
 	BuiltIn bool
+	// Columns print objects as the CRD says; nil for a built-in kind.
+	Columns rest.TableConvertor
 	// Unconditional allows updates without a resourceVersion.
 	Unconditional bool
 
@@ -126,6 +130,9 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 		}
 		var err error
 		if out.schema, err = newCRDSchema(v.Schema.OpenAPIV3Schema); err != nil {
+			return err
+		}
+		if out.Columns, err = tableconvertor.New(v.AdditionalPrinterColumns); err != nil {
 			return err
 		}
 		converter, err := typeConverter(out.Kind, out.schema.openAPI)

@@ -1,0 +1,88 @@
+package live
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/controlplane"
+	"github.com/kmsharness/kmsharness/harness/scenario"
+)
+
+// legacyTokens reports whether each reporter has the legacy token of a Secret.
+func (sut *systemUnderTest) legacyTokens() bool {
+	return sut.e.scenario.Topology.ReporterToken == scenario.TokenSecret
+}
+
+// newLegacyToken gives the service account of a node a new Secret in place of all others, with a token, as the token controller does: not every control plane
+// has one. Under the name of an earlier Secret the same token would be made again where the key is an RSA key, and be valid again.
+func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *Node) error {
+	fail := func(err error) error { return fmt.Errorf("legacy token of the reporter of %s: %w", n.Name, err) }
+	c, err := sut.e.Nodes.Admin()
+	if err != nil {
+		return fail(err)
+	}
+	account := newObject("v1", "ServiceAccount", n.Name, nil)
+	account.SetNamespace(contract.TokenNamespace)
+	if err := c.ensure(ctx, accountObjects(), account); err != nil {
+		return fail(err)
+	}
+	if account, err = c.Resource(accountObjects()).Namespace(contract.TokenNamespace).Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
+		return fail(err)
+	}
+	if err := sut.revokeLegacyToken(ctx, n); err != nil {
+		return err
+	}
+	name := n.Name + "." + strconv.FormatInt(time.Now().UnixMilli(), 36)
+	key, err := n.ReporterPlace.InCluster.AccountKey()
+	if err != nil {
+		return fail(err)
+	}
+	token, err := controlplane.SignToken(key, controlplane.LegacyClaims{Issuer: controlplane.LegacyIssuer, Subject: contract.ReporterToken(n.Name),
+		Namespace: contract.TokenNamespace, Secret: name, Account: n.Name, AccountUID: account.GetUID()})
+	if err != nil {
+		return fail(err)
+	}
+	secret := newObject("v1", "Secret", name, object{"type": string(corev1.SecretTypeServiceAccountToken), "data": object{"token": base64.StdEncoding.EncodeToString([]byte(token))}})
+	secret.SetAnnotations(map[string]string{corev1.ServiceAccountNameKey: n.Name, corev1.ServiceAccountUIDKey: string(account.GetUID())})
+	if _, err := c.Resource(secretObjects()).Namespace(contract.TokenNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return fail(err)
+	}
+	n.mu.Lock()
+	n.legacyToken = token
+	n.mu.Unlock()
+	return nil
+}
+
+// lastLegacyToken is the last one of a node, whether or not its Secret is still there.
+func (n *Node) lastLegacyToken() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.legacyToken
+}
+
+// revokeLegacyToken deletes the Secrets of a node.
+func (sut *systemUnderTest) revokeLegacyToken(ctx context.Context, n *Node) error {
+	c, err := sut.e.Nodes.Admin()
+	if err != nil {
+		return err
+	}
+	return c.removeIn(ctx, secretObjects(), contract.TokenNamespace, n.Name+".")
+}
+
+// revoke deletes the Secrets of reporters, and returns when API servers have forgotten that their tokens were valid.
+func (sut *systemUnderTest) revoke(ctx context.Context, nodes []*Node) error {
+	for _, n := range nodes {
+		if err := sut.revokeLegacyToken(ctx, n); err != nil {
+			return err
+		}
+		sut.e.record(expired(n, false))
+	}
+	return pause(ctx, controlplane.TokenCache)
+}
