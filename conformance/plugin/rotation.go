@@ -175,6 +175,13 @@ func (e edges) add(s Sealed) {
 
 // rotationTearsNothing has callers of Encrypt before, during and after a rotation, and decrypts what they got when it is over.
 func rotationTearsNothing(ctx context.Context, p *Plugin) error {
+	if err := p.until(ctx, retry, p.timing.Notice, func(ctx context.Context) error { // a rotation of before may not be noticed yet
+		_, _ = p.Status(ctx)
+		_, err := p.Seal(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
 	callers, err := capacity(ctx, p, tornCallers, p.timing.Call/2)
 	if err != nil {
 		return err
