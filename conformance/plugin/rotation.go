@@ -199,8 +199,9 @@ func rotationTearsNothing(ctx context.Context, p *Plugin) error {
 		defer pause.Stop()
 		for ; !over.Load() && ctx.Err() == nil; <-pause.C {
 			call, cancel := context.WithTimeout(ctx, p.timing.Call)
-			if resp, err := trips[caller].encrypt(call, p.Client()); err == nil { // KMS2-ROTATION-SERVES is about errors
-				answers[caller].add(Sealed{trips[caller].plaintext, resp})
+			trip := roundTrip{trips[caller].random, trips[caller].Bytes(SeedBytes)}
+			if resp, err := trip.encrypt(call, p.Client()); err == nil { // KMS2-ROTATION-SERVES is about errors
+				answers[caller].add(Sealed{trip.plaintext, resp})
 				sealed.Add(1)
 			}
 			cancel()
