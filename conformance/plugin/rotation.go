@@ -175,6 +175,13 @@ func (e edges) add(s Sealed) {
 
 // rotationTearsNothing has callers of Encrypt before, during and after a rotation, and decrypts what they got when it is over.
 func rotationTearsNothing(ctx context.Context, p *Plugin) error {
+	if err := p.until(ctx, retry, p.timing.Notice, func(ctx context.Context) error { // a rotation of before may not be noticed yet
+		_, _ = p.Status(ctx)
+		_, err := p.Seal(ctx)
+		return err
+	}); err != nil {
+		return err
+	}
 	callers, err := capacity(ctx, p, tornCallers, p.timing.Call/2)
 	if err != nil {
 		return err
@@ -192,8 +199,9 @@ func rotationTearsNothing(ctx context.Context, p *Plugin) error {
 		defer pause.Stop()
 		for ; !over.Load() && ctx.Err() == nil; <-pause.C {
 			call, cancel := context.WithTimeout(ctx, p.timing.Call)
-			if resp, err := trips[caller].encrypt(call, p.Client()); err == nil { // KMS2-ROTATION-SERVES is about errors
-				answers[caller].add(Sealed{trips[caller].plaintext, resp})
+			trip := roundTrip{trips[caller].random, trips[caller].Bytes(SeedBytes)}
+			if resp, err := trip.encrypt(call, p.Client()); err == nil { // KMS2-ROTATION-SERVES is about errors
+				answers[caller].add(Sealed{trip.plaintext, resp})
 				sealed.Add(1)
 			}
 			cancel()

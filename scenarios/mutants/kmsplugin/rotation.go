@@ -17,7 +17,8 @@ func rotationMutants() []Mutant {
 			Change: func(r *Reference) { r.EncryptWith = func(keys [][]byte) []byte { return keys[max(0, len(keys)-2)] } }},
 		{Name: "rotation-forgets", Mistake: "Decrypt knows the newest key only.", Caught: "KMS2-ROTATION-OLD-DECRYPTS", Change: decryptsWithTheNewest},
 		{Name: "rotation-returns", Mistake: "For some time after a rotation, some calls of Status return the old key_id.", Caught: "KMS2-ROTATION-NO-RETURN", Change: returnsToTheOldKey},
-		{Name: "rotation-reuses-ids", Mistake: "Two key_ids take turns.", Caught: "KMS2-ROTATION-NEW-ID", Change: twoKeyIDs},
+		{Name: "rotation-reuses-ids", Mistake: "Two key_ids take turns.", Caught: "KMS2-ROTATION-NEW-ID",
+			Also: []string{"KMS2-DECRYPT-OTHER-INSTANCE"}, Change: twoKeyIDs},
 		{Name: "rotation-interrupts", Mistake: "Encrypt fails from a rotation until it is noticed.", Caught: "KMS2-ROTATION-SERVES", Change: failsUntilNoticed},
 		{Name: "encrypt-torn-by-rotation", Mistake: "Encrypt takes the key, waits 100 ms, and answers with the key_id of then.", Caught: "KMS2-ROTATION-TEARS-NOTHING",
 			Change: func(r *Reference) {
