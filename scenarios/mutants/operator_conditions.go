@@ -21,7 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
 )
 
-// claimants are operators whose conditions do not say what is so.
+// claimants are operators with conditions that are not true.
 func claimants() []Mutant {
 	const (
 		follows, encrypted       = "operator-encrypted", "ENCRYPTED"
@@ -88,12 +88,12 @@ func claimants() []Mutant {
 	}
 }
 
-// unsaid has a condition say that all is as expected.
+// unsaid hides what a condition is about.
 func unsaid(_ core.Observed, _ core.Plan, c *core.Condition) {
 	*c = core.Condition{Type: c.Type, Reason: core.ReasonAsExpected}
 }
 
-// claiming is operators that say something else with a condition.
+// claiming is operators that change one of their conditions before they write it.
 func claiming(kind string, change func(o core.Observed, p core.Plan, c *core.Condition)) func() virtual.Options {
 	return simulating(decisions.Planning(func(o core.Observed, p *core.Plan, _ time.Time) { changeCondition(o, p, kind, change) }))
 }

@@ -148,7 +148,7 @@ type decisions struct {
 	mu    sync.Mutex
 	last  *history.Decision
 	stage history.Condition // reason and message of what this project's operator is at
-	// encrypted: the operator says that everything is.
+	// encrypted: Encrypted is True.
 	encrypted bool
 }
 
@@ -199,8 +199,7 @@ func (s *staging) Record(at time.Time, source string, payload any) {
 	}
 }
 
-// inspectEncrypted takes an inventory when the operator begins to say that everything is encrypted. One that cannot be taken is missing evidence and no
-// failure.
+// inspectEncrypted takes an inventory when Encrypted becomes True. One that cannot be taken is missing evidence and no failure.
 func (p *pods) inspectEncrypted(o *history.Object) {
 	is := slices.ContainsFunc(o.Conditions, func(c history.Condition) bool {
 		return c.Type == contract.ConditionEncrypted && c.Status == string(metav1.ConditionTrue)

@@ -33,7 +33,7 @@ func judgeConditionEnds(v *facts.Facts) (f Finding) {
 			for _, s := range span.Where(states, isTrue).Intersect(quiet) {
 				if to := s.From.Add(operatorSettles + v.Tolerance); to.Before(s.To) {
 					f.Violate(Violation{At: to, Timed: true, From: s.From, To: to, Allowed: "False, or no condition",
-						Seen: "API servers have had what is asked for, without a fault, for " + text.Short(operatorSettles) + ", and the operator says " + lastOf(states, to)})
+						Seen: "API servers have had what is asked for, without a fault, for " + text.Short(operatorSettles) + ", and the CR has " + lastOf(states, to)})
 				}
 			}
 		}

@@ -28,7 +28,7 @@ func judgeEncrypted(v *facts.Facts) (f Finding) {
 			f.Violate(*x)
 			continue
 		}
-		if x := clear.given(v, s, states); x != nil {
+		if x := clear.ended(v, s, states); x != nil {
 			f.Violate(*x)
 		}
 		if x := clear.kept(v, s); x != nil {
@@ -86,7 +86,7 @@ func (c clearText) since(s span.Span) time.Time {
 	return s.To
 }
 
-// under: an object lay in clear text, although no API server had been configured to write it since the condition was True.
+// under: an object lay in clear text, although no API server had been configured to write clear text since the condition became True.
 func (c clearText) under(v *facts.Facts, s span.Span) *Violation {
 	judged := span.New(s.From, c.since(s))
 	for e := range v.Each(history.KindStorageInventory, history.KindData) {
@@ -104,7 +104,7 @@ func (c clearText) under(v *facts.Facts, s span.Span) *Violation {
 	return nil
 }
 
-// inClear says what an inventory has in clear text; empty if it has nothing, or was recorded without the time of its beginning.
+// inClear returns what an inventory has in clear text; empty if it has nothing, or was recorded without the time of its beginning.
 func inClear(i *history.StorageInventory) string {
 	for _, u := range i.Under {
 		if u.Provider == clearTextType && !i.From.IsZero() {
@@ -114,9 +114,9 @@ func inClear(i *history.StorageInventory) string {
 	return ""
 }
 
-// given: it ended although all API servers encrypt and nobody had asked for clear text. An operator that cannot read its objects need not claim what it does
-// not know.
-func (c clearText) given(v *facts.Facts, s span.Span, states []facts.State[history.Condition]) *Violation {
+// ended: the condition ended although all API servers encrypt and clear text was not requested. An operator that cannot read its objects need not claim what
+// it does not know.
+func (c clearText) ended(v *facts.Facts, s span.Span, states []facts.State[history.Condition]) *Violation {
 	i := slices.IndexFunc(states, func(x facts.State[history.Condition]) bool { return x.From.Equal(s.To) })
 	if i < 0 || c.since(s).Before(s.To) || c.some.Contains(s.To) || askedForClearText(v, s) {
 		return nil
@@ -151,7 +151,7 @@ const clearTextType = "identity"
 // refusedByAPI is the parameter expect of an action whose configuration the API does not take.
 const refusedByAPI = "refused"
 
-// kept: it was True for too long after all API servers wrote clear text.
+// kept: the condition was True for too long after all API servers wrote clear text.
 func (c clearText) kept(v *facts.Facts, s span.Span) *Violation {
 	for _, x := range c.all.Intersect(undisturbed(v, false)).Clip(s) {
 		if to := x.From.Add(operatorSettles + v.Tolerance); to.Before(x.To) {
@@ -172,7 +172,7 @@ func conditionsTrue(v *facts.Facts, at time.Time) (types []string) {
 	return types
 }
 
-// isControllerDegraded reports whether a condition is one by which an encryption controller says that it fails.
+// isControllerDegraded reports whether a condition is the Degraded one of an encryption controller.
 func isControllerDegraded(conditionType string) bool {
 	return strings.HasPrefix(conditionType, "Encryption") && strings.HasSuffix(conditionType, "ControllerDegraded")
 }
