@@ -17,7 +17,7 @@ import (
 func connectingAggregators() []Mutant {
 	return []Mutant{
 		{
-			Name: "aggregator-by-load-balancer-alone", Scenario: "static-load-balancer-away", Caught: []string{"UNION", "steps[3].expect"},
+			Name: "aggregator-by-load-balancer-alone", Scenario: "static-load-balancer-away", Caught: []string{"ROLLUP-TRUTH", "steps[3].expect"},
 			Mistake: "an aggregator without --alternatives: the reporters write past the load balancer, and while it is away nobody rolls up what they report",
 			Virtual: aggregatesBy(func(a *startingAggregator) {
 				a.args = slices.DeleteFunc(a.args, func(arg string) bool {
@@ -26,7 +26,7 @@ func connectingAggregators() []Mutant {
 			}),
 		},
 		{
-			Name: "alternatives-after-minutes", Scenario: "static-load-balancer-away", Caught: []string{"UNION", "steps[3].expect"},
+			Name: "alternatives-after-minutes", Scenario: "static-load-balancer-away", Caught: []string{"ROLLUP-TRUTH", "steps[3].expect"},
 			Mistake: "alternatives for emergencies: they are tried once the load balancer has been unreachable for two minutes",
 			Virtual: aggregatesBy(func(a *startingAggregator) {
 				for _, arg := range a.args {
