@@ -73,8 +73,8 @@ test-plain:
 test-ci:
 	$(GOTEST) -count=1 -short -p 1 ./ci/...
 
-simulations: ## what make test leaves out and needs no control plane: golden with 10 seeds of each kind, and the long tests of what golden does not see
-	@$(MAKE) --no-print-directory -j2 SEEDS=10 golden long-tests
+simulations: ## what make test leaves out and needs no control plane: golden with 5 seeds of each kind, and the long tests of what golden does not see
+	@$(MAKE) --no-print-directory -j2 SEEDS=5 golden long-tests
 
 long-tests:
 	$(GOTEST) -count=1 ./harness/check/... ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside

@@ -5,7 +5,7 @@
 //	make golden UPDATE=1   write them again; the commit says why
 //
 // A line has the status of one history, scenario, mutant or seed, and the ids of what failed in it; of a mutant, of what must. Wording, counts
-// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together, ten on a line.
+// and hashes of histories are not in it: a change of these needs no update. Seeds that passed stand together, five on a line.
 package main
 
 import (
@@ -121,7 +121,7 @@ func Differences(want, got []string) (out []string) {
 // allSeeds of each kind are on record; chunk is how many have a line.
 const (
 	allSeeds = 20
-	chunk    = 10
+	chunk    = 5
 )
 
 // seedOf is the last seed of a line about seeds, and 0 of any other.
