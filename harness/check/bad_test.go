@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -150,7 +151,9 @@ func complaining(condition string, last time.Duration, lies string) func() []his
 	return idleOperator(func() []history.Event {
 		w := newWorld(3, "1")
 		w.at(12*sec, func(w *world) {
-			for _, p := range flat([]any{&history.Process{Role: history.RoleOperator, State: history.ProcessReady},
+			for _, p := range flat([]any{&history.Process{Role: history.RoleOperator, State: history.ProcessReady}, &history.Decision{Key: 1, Keys: []uint64{1}},
+				&history.Request{APIServer: "cp-1", User: "operator", Verb: "patch", Resource: "kubeapiservers.operator.openshift.io", Subresource: "status", Name: "cluster",
+					Code: http.StatusOK, ResourceVersion: "complaint"},
 				&history.Action{ID: "asked", Verb: "apiserver", State: history.ActionBegan, Params: map[string]any{"type": "KMS"}}, toldAll("kms-1", "identity"), moved("kms-1")}) {
 				w.record("test", p)
 			}
@@ -671,7 +674,7 @@ func knownBad() []known {
 			w.at(8*sec, func(w *world) { w.record("test", noted("kek-1", "")) }).at(10*sec, func(w *world) { w.pauseReporter("cp-2", true) })
 		}, noted("", "kek-1"))},
 		{"an object lies in clear text while all is said to be encrypted", "ENCRYPTED", "NO-DATA-LOSS", complaining("Encrypted", 25*sec, "identity")},
-		{"a condition of a controller stays without a cause", "CONDITION-ENDS", "", complaining("EncryptionKeyControllerDegraded", 200*sec, "kms-1")},
+		{"a condition of a controller stays without a cause", "CONDITION-ENDS", "UNION", complaining("EncryptionKeyControllerDegraded", 200*sec, "kms-1")},
 		{"an facts.Entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",

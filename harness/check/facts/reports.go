@@ -31,7 +31,7 @@ func (r *Report) Written() []Entry {
 
 // leftBy notes what a write of the reporter did not have.
 func (r *Report) leftBy(made *Request) {
-	if made == nil || made.Node != r.Node || !made.Body.Known {
+	if made == nil || made.Node != r.Node || len(made.Entries) == 0 {
 		return
 	}
 	for _, e := range r.Entries {
