@@ -1,6 +1,8 @@
 package facts
 
 import (
+	"slices"
+
 	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -53,11 +55,13 @@ func (s *APIServers) anyFine() span.Set {
 	}))
 }
 
-// misleading returns the spans in which an API server behind the load balancer took connections and could not serve.
+// misleading returns the spans in which an API server behind the load balancer took connections and could not serve, for longer than the bound of a
+// write allows anyway.
 func (s *APIServers) misleading() span.Set {
 	return s.processes.some(history.RoleAPIServer, func(p Process) span.Set {
 		good := s.fine(p).Intersect(s.network.fineOn(p.Node, history.RoleLoadBalancer))
-		return good.Union(s.processes.While(p, Down, Starting)).Complement(s.processes.period)
+		unfit := s.processes.While(p, Up, Paused).Intersect(good.Complement(s.processes.period))
+		return slices.DeleteFunc(unfit, func(x span.Span) bool { return x.Length() <= s.bounds.Latency() })
 	})
 }
 
