@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/kmsharness/kmsharness/altsvc"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
@@ -25,7 +26,7 @@ func choosing() []Mutant {
 			Mistake: "alternatives addressed by the name of the load balancer, as RFC 7838 has it: no certificate of an API server has that, and all are blocked for ever",
 		},
 		{
-			Name: "returns-to-the-better-one", Scenario: "altsvc-own-host", Caught: []string{"steps[7].holds"}, Virtual: looping(madeAnew),
+			Name: "returns-to-the-better-one", Contract: scenario.ContractConditions, Scenario: "altsvc-own-host", Caught: []string{"steps[7].holds"}, Virtual: looping(madeAnew),
 			Mistake: "the best alternative chosen for each request, in place of the one in use: clients flap with an API server that comes and goes",
 		},
 		{
