@@ -136,8 +136,9 @@ func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.
 	})
 }
 
-// unserved returns the spans after a disturbance in which an API server behind the load balancer takes connections and cannot serve: until a request of it was answered, and a takeover after that. It has no health checks, and each such API server
-// costs a time-out. An aggregator that tried for longer than unlucky takeovers had the choice.
+// unserved returns the spans after a disturbance in which an API server behind the load balancer takes connections and cannot serve: until a request
+// of the aggregator was answered, and a takeover after that. The load balancer has no health checks, and each such API server costs a time-out. An
+// aggregator that tried for longer than unlucky takeovers had the choice.
 func (a *Aggregator) unserved(requests *Requests, servers *APIServers, takeover time.Duration) span.Set {
 	var served []time.Time
 	for _, r := range requests.All {

@@ -101,8 +101,8 @@ func (k *keepers) common(at time.Time) string {
 	return first[0]
 }
 
-// undisturbed is when the operator of the newest release led and no fault was in force that it can notice: one that was started again waits for the lease. With KMS in force all faults of plugins and their KMS
-// count, also those that are over; without it none.
+// undisturbed is when the operator of the newest release led and no fault was in force that it can notice: one that was started again waits for the
+// lease. With KMS in force all faults of plugins and their KMS count, also those that are over; without it none.
 func undisturbed(v *facts.Facts, withKMS bool) span.Set {
 	runs := v.Processes.While(facts.Process{Role: history.RoleOperator}, facts.Up)
 	if len(runs) > 1 {
