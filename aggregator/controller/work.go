@@ -56,7 +56,7 @@ func (c *Controller) pass(ctx context.Context, q queue, r *reconcile.Reconciler,
 	if done.Err != nil {
 		if ctx.Err() == nil {
 			c.Log.Warn("not carried out, will be tried again", "error", done.Err)
-			q.AddRateLimited(theKey)
+			c.trigger.failed()
 		}
 		return
 	}
