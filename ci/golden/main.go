@@ -248,11 +248,7 @@ func isTriedIn(m mutants.Mutant, form int) bool {
 }
 
 // try gives the result of one mutant.
-func try(ctx context.Context, m mutants.Mutant, form string) (string, error) {
-	catalogue, err := scenarios.Load()
-	if err != nil {
-		return "", err
-	}
+func try(ctx context.Context, catalogue []*scenario.Scenario, m mutants.Mutant, form string) (string, error) {
 	form = cmp.Or(m.Contract, form)
 	all, err := scenario.InForms(catalogue, form)
 	if err = cmp.Or(err, ctx.Err()); err != nil {
@@ -286,6 +282,11 @@ func printShare(ctx context.Context, share string) int {
 		fmt.Fprintf(os.Stderr, "golden: --share %s: expected N/OF/FORM\n", share)
 		return 2
 	}
+	catalogue, err := scenarios.Load()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "golden:", err)
+		return 2
+	}
 	all := slices.DeleteFunc(mutants.All(), func(m mutants.Mutant) bool {
 		return m.Backend() == "local" || !isTriedIn(m, slices.Index(scenario.Contracts(), form))
 	})
@@ -293,7 +294,7 @@ func printShare(ctx context.Context, share string) int {
 		if i%of != n {
 			continue
 		}
-		line, err := try(ctx, m, form)
+		line, err := try(ctx, catalogue, m, form)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, "golden:", err)
 			return 2
