@@ -51,6 +51,7 @@ type dataset struct {
 	random  *mathrand.ChaCha8
 	written map[string]history.Data // secrets by name
 	serial  int
+	loaded  int    // objects that loads wanted to make
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
 }
 

@@ -9,12 +9,12 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// loadEvery is how often the load of a switch writes: often enough that several writes meet every stage. After loadOften writes new objects come
-// once in loadSeldom: a switch that takes an hour because of faults would leave more objects than anybody reads.
+// loadEvery is how often the load of a switch writes: often enough that several writes meet every stage. Once loads have made loadObjects, a
+// new one comes once in loadSeldom: each switch reads all of them, and hours of switches would do little else.
 const (
-	loadEvery  = 50 * time.Millisecond
-	loadOften  = 600
-	loadSeldom = 20
+	loadEvery   = 50 * time.Millisecond
+	loadObjects = 200
+	loadSeldom  = 20
 )
 
 // underLoad changes the encryption by do. It writes objects of all sizes before, new and existing ones meanwhile, and again after it. Then it reads
@@ -89,13 +89,21 @@ func (ds *dataset) rested(name string) {
 	}
 }
 
+// few reports whether loads have made few objects so far, and counts one more.
+func (ds *dataset) few() bool {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	ds.loaded++
+	return ds.loaded <= loadObjects
+}
+
 func (ds *dataset) loadOne(ctx context.Context, i int, mine string) {
 	nodes := ds.e.serving()
 	if len(nodes) == 0 {
 		return
 	}
 	n, sizes := nodes[i%len(nodes)], scenario.DataSizes()
-	if i%2 == 0 && i < loadOften || i%loadSeldom == 0 {
+	if i%loadSeldom == 0 || i%2 == 0 && ds.few() {
 		_ = ds.writeNew(ctx, n, sizes[i/2%len(sizes)]) // whatever came of it is recorded
 		return
 	}
