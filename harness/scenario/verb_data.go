@@ -47,7 +47,7 @@ func (d *Data) Validate(v Validation) {
 }
 
 // DataSizes are the sizes in bytes of the objects that are written before, during and after every switch of the encryption: the
-// least, a few blocks, some pages. One with MaxObjectBytes comes in at the beginning of each.
+// least, a few blocks, some pages. One with MaxObjectBytes comes before the first.
 func DataSizes() []int { return []int{1, 64, 2 << 10} }
 
 // LoadValue is what the load of a switch writes into an object at its n-th write. It is different each time, and has nothing of the

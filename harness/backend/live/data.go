@@ -12,6 +12,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -45,7 +46,8 @@ const dataWriters = 8
 // dataset has the objects that are encrypted: it writes, reads, migrates and counts them. Values are random, so that a
 // value that appears in a log can only come from there.
 type dataset struct {
-	e *apiServer
+	e       *apiServer
+	largest atomic.Bool // was written
 
 	mu      sync.Mutex
 	random  *mathrand.ChaCha8

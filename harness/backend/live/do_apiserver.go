@@ -32,7 +32,7 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	}
 	err = fs.e.operated.eachOperated(func(f *apiServer) error {
 		f.pods.delay(operand.Lags(a.Lag, f.nodeNames()))
-		return f.data.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes))
+		return f.data.writeFirst(ctx)
 	})
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ const (
 // underLoad changes the encryption by do. It writes objects of all sizes before, new and existing ones meanwhile, and again after it. Then it reads
 // every object in etcd.
 func (ds *dataset) underLoad(ctx context.Context, do func(context.Context) error) error {
-	if err := ds.writeSizes(ctx, append(scenario.DataSizes(), scenario.MaxObjectBytes)); err != nil {
+	if err := ds.writeFirst(ctx); err != nil {
 		return err
 	}
 	end := ds.startLoad(ctx)
@@ -33,6 +33,15 @@ func (ds *dataset) underLoad(ctx context.Context, do func(context.Context) error
 		return err
 	}
 	return ds.takeInventory(ctx)
+}
+
+// writeFirst writes what must be there before something changes: an object of each size, and the largest once.
+func (ds *dataset) writeFirst(ctx context.Context) error {
+	sizes := scenario.DataSizes()
+	if ds.largest.CompareAndSwap(false, true) {
+		sizes = append(sizes, scenario.MaxObjectBytes)
+	}
+	return ds.writeSizes(ctx, sizes)
 }
 
 // writeSizes writes an object of each size, through one API server after another.
