@@ -127,7 +127,7 @@ func TestOwnership(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			both(t, func(t *testing.T, o Options) { test(newFixture(t, o)) })
+			test(newFixture(t))
 		})
 	}
 }

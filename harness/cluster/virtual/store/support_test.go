@@ -58,9 +58,9 @@ type fixture struct {
 	now time.Time
 }
 
-func newFixture(t testing.TB, o Options) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, Store: New(allTypes(t), o), now: start}
+	f := &fixture{TB: t, Store: New(allTypes(t)), now: start}
 	_, err := f.Create(f.now, kubeAPIServers, operator("KubeAPIServer", object{"spec": object{"managementState": "Managed"}}), "harness")
 	f.must(err)
 	return f
