@@ -84,15 +84,6 @@ func (v *Version) Body() map[string]any { return v.body }
 // ResourceVersion is the revision as clients see it.
 func (v *Version) ResourceVersion() string { return strconv.FormatInt(v.Revision, 10) }
 
-// ManagedFields are who owns what. They are the caller's.
-func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry {
-	out := make([]metav1.ManagedFieldsEntry, len(v.owners))
-	for i := range v.owners {
-		out[i] = *v.owners[i].DeepCopy()
-	}
-	return out
-}
-
 // Object is a copy of the whole object, as a client gets it. It is the caller's.
 func (v *Version) Object() *unstructured.Unstructured { return v.Shown().DeepCopy() }
 
