@@ -81,19 +81,6 @@ type Collector interface {
 	Collect(ctx context.Context, dir string, progress func(string)) error
 }
 
-// Runtime is how the engine reads time and lets it pass.
-type Runtime interface {
-	Now() time.Time
-	// Go runs f beside the engine; f returns when its context ends.
-	Go(f func())
-	// Join returns when everything that Go began has ended.
-	Join()
-	// Wait returns when Wake was called since it last returned, at until (if that is not zero), or when ctx ends.
-	Wait(ctx context.Context, until time.Time)
-	// Wake ends the current Wait, or the next. It must not block: it is called under the history's lock.
-	Wake()
-}
-
 // Within is a backend whose environments live in a time of their own: they are prepared, used and released within f. Its context is another, which
 // ends after ctx has. An error says why f was not called.
 type Within interface {

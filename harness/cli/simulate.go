@@ -21,7 +21,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
@@ -30,17 +29,17 @@ import (
 )
 
 type simulateFlags struct {
-	seeds, shard, out, ssa string
-	contract               string
-	worker                 bool
-	seed                   int64
-	jobs                   int
-	hours                  float64
-	keep, noShrink         bool
-	operator               bool
-	publish                string
-	interval               time.Duration
-	output                 *printer.Output
+	seeds, shard, out string
+	contract          string
+	worker            bool
+	seed              int64
+	jobs              int
+	hours             float64
+	keep, noShrink    bool
+	operator          bool
+	publish           string
+	interval          time.Duration
+	output            *printer.Output
 }
 
 func newSimulateCommand() *cobra.Command {
@@ -68,7 +67,8 @@ not run.`,
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
 	choice.Add(cmd, &f.contract, "contract", "", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own", forms()...)
-	choice.Add(cmd, &f.ssa, "ssa", "", string(store.Model), "what merges applies: real (Kubernetes' own code) or model (the same result, sooner)", string(store.Real), string(store.Model))
+	choice.Add(cmd, new(string), "ssa", "", "real", "what merges applies", "real", "model")
+	_ = cmd.Flags().MarkDeprecated("ssa", "Kubernetes' own code always merges applies") // it exists
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")
@@ -159,14 +159,9 @@ func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
 	}
 }
 
-// shrinker tries on the backend that kmsharness run has, with the same merging of applies.
+// shrinker tries on the backend that kmsharness run has.
 func (f *simulateFlags) shrinker(line *printer.Progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []backend.Backend{simulator(f.ssa, contract.Timing{})}, Out: f.out, Progress: showShrinking(line)}
-}
-
-// simulator is the backend. Zero timing is that of local.
-func simulator(ssa string, t contract.Timing) backend.Backend {
-	return virtual.New(virtual.Options{SSA: store.SSA(ssa), Timing: t})
+	return swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{})}, Out: f.out, Progress: showShrinking(line)}
 }
 
 // timing of reporters and aggregators. Another interval than production's has jitter and deadlines in the same proportion, but no
@@ -209,13 +204,13 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 		return s, err
 	}
 	s.Options = swarm.Options{From: part.From, To: part.To, Jobs: int(min(int64(f.jobs), part.To-part.From+1)), Out: f.out,
-		Keep: f.keep || f.seed >= 0, Backend: simulator(f.ssa, timing)}
+		Keep: f.keep || f.seed >= 0, Backend: virtual.New(virtual.Options{Timing: timing})}
 	s.Plan = swarm.Plan{Length: time.Duration(f.hours * float64(time.Hour)), Timing: s.Backend.Timing(), Operator: f.operator,
 		Streams: f.publish == scenario.PublishStream}
 	if f.contract != scenario.BothContracts {
 		s.Plan.Contract = f.contract
 	}
-	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "ssa": f.ssa, "interval": s.Plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
+	s.settings = map[string]string{"hours": strconv.FormatFloat(f.hours, 'g', -1, 64), "interval": s.Plan.Timing.Interval.String(), "contract": f.contract, "publish": f.publish}
 	return s, nil
 }
 

@@ -5,9 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/internal/printer"
@@ -36,7 +35,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			}
 			defer unlock()
 			line := printer.NewProgress(cmd.OutOrStdout())
-			shrinker := swarm.Shrinker{Backends: []backend.Backend{simulator(string(store.Model), contract.Timing{})}, Runs: runs, Out: out, Progress: showShrinking(line)}
+			shrinker := swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{})}, Runs: runs, Out: out, Progress: showShrinking(line)}
 			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
 			line.Done()
 			switch {

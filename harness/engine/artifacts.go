@@ -2,9 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -21,23 +19,6 @@ const (
 	ArtifactsAlways    Artifacts = "always"
 	ArtifactsNever     Artifacts = "never"
 )
-
-// ArtifactsValues are all of them, the default first.
-func ArtifactsValues() []Artifacts {
-	return []Artifacts{ArtifactsOnFailure, ArtifactsAlways, ArtifactsNever}
-}
-
-// ParseArtifacts is the value of a text; the empty text is the default.
-func ParseArtifacts(text string) (Artifacts, error) {
-	a := Artifacts(text)
-	if text == "" {
-		a = ArtifactsOnFailure
-	}
-	if !slices.Contains(ArtifactsValues(), a) {
-		return "", fmt.Errorf("%q: expected %s, %s or %s", text, ArtifactsOnFailure, ArtifactsAlways, ArtifactsNever)
-	}
-	return a, nil
-}
 
 // Limits of collecting. The longest part is kind's export: seconds for each node.
 const (

@@ -141,14 +141,3 @@ func TestArtifactsAfterAnInterrupt(t *testing.T) {
 		t.Errorf("%s, asked %v", r.Status, asked)
 	}
 }
-
-func TestParseArtifacts(t *testing.T) {
-	for text, want := range map[string]engine.Artifacts{"": engine.ArtifactsOnFailure, "always": engine.ArtifactsAlways, "never": engine.ArtifactsNever} {
-		if got, err := engine.ParseArtifacts(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	if _, err := engine.ParseArtifacts("Always"); err == nil || !strings.Contains(err.Error(), "expected on-failure, always or never") {
-		t.Error(err)
-	}
-}

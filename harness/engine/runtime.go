@@ -6,12 +6,20 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
-
-	"github.com/kmsharness/kmsharness/harness/backend"
 )
 
-// Runtime is how the engine reads time and lets it pass; see backend.Runtime.
-type Runtime = backend.Runtime
+// Runtime is how the engine reads time and lets it pass.
+type Runtime interface {
+	Now() time.Time
+	// Go runs f beside the engine; f returns when its context ends.
+	Go(f func())
+	// Join returns when everything that Go began has ended.
+	Join()
+	// Wait returns when Wake was called since it last returned, at until (if that is not zero), or when ctx ends.
+	Wait(ctx context.Context, until time.Time)
+	// Wake ends the current Wait, or the next. It must not block: it is called under the history's lock.
+	Wake()
+}
 
 // RealTime is a Runtime of goroutines and a clock.
 func RealTime(c clock.Clock) Runtime {

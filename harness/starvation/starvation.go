@@ -20,6 +20,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 const (
@@ -60,14 +62,7 @@ func (w *Watch) Run(ctx context.Context) {
 	defer ticker.Stop()
 	w.woken = time.Now()
 	w.read = w.woken
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			w.wake(time.Now())
-		}
-	}
+	poll.Each(ctx, ticker.C, func() { w.wake(time.Now()) })
 }
 
 // wake handles a waking. Times of time.Now have a monotonic reading, so a clock that is set is no starvation.

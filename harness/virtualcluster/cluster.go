@@ -94,7 +94,7 @@ func New(o Options) (_ *Cluster, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("virtual cluster: %w", err)
 	}
-	c := &Cluster{seed: o.Seed, network: network.New(o.Seed), objects: apiserver.NewCluster(types, store.Options{}), servers: map[string]*apiServer{},
+	c := &Cluster{seed: o.Seed, network: network.New(o.Seed), objects: apiserver.NewCluster(types), servers: map[string]*apiServer{},
 		changing: turn.New(), hosts: map[string]bool{LoadBalancer: true}, sockets: map[string][]string{}}
 	c.access = apiserver.NewAccess(c.objects)
 	if c.dir, c.remove, err = bubble.MakeFolder(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,15 +34,8 @@ func RunHook(ctx context.Context, name string, words []string, within time.Durat
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	output, readErr := readAll(out)
+	output, readErr := os.ReadFile(out.Name())
 	return output, errors.Join(hookError(name, words, output, err), readErr)
-}
-
-func readAll(f *os.File) ([]byte, error) {
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(f)
 }
 
 func hookError(name string, words []string, output []byte, err error) error {

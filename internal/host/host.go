@@ -81,14 +81,8 @@ func (h Host) Random() *rand.Rand {
 	if h.RandomOf != nil {
 		return h.RandomOf
 	}
-	return rand.New(global{})
+	return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 }
-
-// global is the source of package rand's own functions.
-type global struct{}
-
-// Uint64 implements rand.Source.
-func (global) Uint64() uint64 { return rand.Uint64() }
 
 // Wrap is WrapFunc, or leaves what it is given as it is.
 func (h Host) Wrap(next http.RoundTripper) http.RoundTripper {

@@ -1,4 +1,4 @@
-// Package poll repeats a question until its answer is yes. It has no dependencies, because some programs are copied into every container.
+// Package poll waits: for a time, for ticks, and until the answer to a question is yes. It has no dependencies, because some programs are copied into every container.
 package poll
 
 import (
@@ -19,6 +19,18 @@ func Until(ctx context.Context, every time.Duration, done func() (bool, error)) 
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
+	}
+}
+
+// Pause waits, or returns why ctx ended before.
+func Pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -177,7 +177,7 @@ func (c *Client) makeAdministrators(ctx context.Context) error {
 		of schema.GroupVersionResource
 		o  *unstructured.Unstructured
 	}{
-		{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, newObject("v1", "Namespace", administrators, nil)},
+		{namespaceObjects(), newObject("v1", "Namespace", administrators, nil)},
 		{accountObjects(), account}, {rbac, binding},
 	} {
 		if err := c.ensure(ctx, made.of, made.o); err != nil {

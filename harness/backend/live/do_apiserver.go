@@ -66,14 +66,14 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 // prepareOperator makes the namespaces of an operator and the credentials that plugins refer to, and asks for clear text.
 func (c *Client) prepareOperator(ctx context.Context) error {
 	for _, name := range []string{credentialNamespace, keyNamespace} {
-		_, err := c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", name, nil), metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("create namespace %s: %w", name, err)
+		if err := c.ensure(ctx, namespaceObjects(), newObject("v1", "Namespace", name, nil)); err != nil {
+			return err
 		}
 	}
-	_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Create(ctx, credentialObject(0), metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create the credentials of plugins: %w", err)
+	credentials := credentialObject(0)
+	credentials.SetNamespace(credentialNamespace)
+	if err := c.ensure(ctx, secretObjects(), credentials); err != nil {
+		return err
 	}
 	return c.configureEncryption(ctx, string(encryption.Identity))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
@@ -132,12 +133,8 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 		}
 		clear(ends) // a reporter that reads the new one is not refused
 	}
-	timer := time.NewTimer(time.Until(last))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := poll.Pause(ctx, time.Until(last)); err != nil {
+		return err
 	}
 	for n, at := range ends {
 		sut.e.sink.Record(at, "backend", expired(n, false))

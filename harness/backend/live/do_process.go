@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // processes starts, stops, kills, pauses and resumes processes, pods and nodes.
@@ -88,12 +89,7 @@ func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Durat
 	if err := ps.start(ctx, n.Reporter()); err != nil {
 		return errors.Join(err, old.Stop(ctx))
 	}
-	timer := time.NewTimer(overlap)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	_ = poll.Pause(ctx, overlap) // the older one ends in any case
 	return old.Stop(context.WithoutCancel(ctx))
 }
 

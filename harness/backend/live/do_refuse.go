@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // UnsupportedRefusals says why a scenario's refusals and watches cannot be had from real API servers; nothing if they can. What takes away a
@@ -162,23 +163,19 @@ func (n *Node) awaitPermission(ctx context.Context, spec object, allowed bool) e
 	if n.Server.Status().Phase != Running {
 		return nil // it reads the roles when it starts
 	}
-	ticker := time.NewTicker(permissionPoll)
-	defer ticker.Stop()
 	r := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
-	for {
+	err := poll.Until(ctx, permissionPoll, func() (bool, error) {
 		answer, err := n.Admin.Resource(r).Create(ctx, newObject("authorization.k8s.io/v1", "SubjectAccessReview", "", object{"spec": spec}), metav1.CreateOptions{})
 		if err != nil {
-			return fmt.Errorf("ask the API server of %s what %v may do: %w", n.Name, spec["user"], err)
+			return false, err
 		}
-		if now, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed"); now == allowed {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("wait until the API server of %s knows what %v may do (allowed: %v): %w", n.Name, spec["user"], allowed, ctx.Err())
-		}
+		now, _, _ := unstructured.NestedBool(answer.Object, "status", "allowed")
+		return now == allowed, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait until the API server of %s knows what %v may do (allowed: %v): %w", n.Name, spec["user"], allowed, err)
 	}
+	return nil
 }
 
 // permissionPoll is how often an API server is asked whether it has seen a changed role: its informers need some milliseconds.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 func (r *recorder) seen(_, userAgent string) {
@@ -88,34 +88,21 @@ func (r *recorder) mark(ctx context.Context, n *Node, marker string) error {
 		return err
 	}
 	defer c.Close()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+markerPath, nil)
-	if err != nil {
-		return err
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
-	}
-	return response.Body.Close()
+	_, err = c.Get(ctx, markerPath)
+	return err
 }
 
 func (r *recorder) awaitMarker(ctx context.Context, marker string) error {
-	ticker := time.NewTicker(tailEvery)
-	defer ticker.Stop()
-	for {
+	err := poll.Until(ctx, tailEvery, func() (bool, error) {
 		if err := r.files.Poll(); err != nil {
-			return err
+			return false, err
 		}
 		r.mu.Lock()
-		seen := r.markers[marker]
-		r.mu.Unlock()
-		if seen {
-			return nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return fmt.Errorf("the marker request does not appear: %w", ctx.Err())
-		}
+		defer r.mu.Unlock()
+		return r.markers[marker], nil
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("the marker request does not appear: %w", err)
 	}
+	return err
 }

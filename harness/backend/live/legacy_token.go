@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // legacyTokens reports whether each reporter has the legacy token of a Secret.
@@ -84,5 +85,5 @@ func (sut *systemUnderTest) revoke(ctx context.Context, nodes []*Node) error {
 		}
 		sut.e.record(expired(n, false))
 	}
-	return pause(ctx, controlplane.TokenCache)
+	return poll.Pause(ctx, controlplane.TokenCache)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // loadEvery is how often the load of a switch writes: often enough that several writes meet every stage. Once loads have made loadObjects, a
@@ -58,29 +59,29 @@ func (ds *dataset) writeSizes(ctx context.Context, sizes []int) error {
 	return nil
 }
 
-// startLoad writes until it is ended: every second time a new object at first, otherwise one that is being migrated, perhaps.
+// startLoad writes until it is ended.
 func (ds *dataset) startLoad(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
-	ds.setBusy(mine)
 	var running sync.WaitGroup
-	running.Go(func() {
-		ticker := time.NewTicker(loadEvery)
-		defer ticker.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				ds.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
-			}
-		}
-	})
+	running.Go(func() { ds.load(ctx, loadEvery) })
 	return func() {
 		cancel()
 		running.Wait()
-		ds.setBusy("")
 	}
+}
+
+// load writes until ctx ends: every second time a new object at first, otherwise one that is being migrated, perhaps.
+func (ds *dataset) load(ctx context.Context, every time.Duration) {
+	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
+	ds.setBusy(mine)
+	defer ds.rested(mine)
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	i := 0
+	poll.Each(ctx, ticker.C, func() {
+		ds.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
+		i++
+	})
 }
 
 func (ds *dataset) setBusy(name string) {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // migrationRetry is how long an object waits that could not be written, because an API server has just been killed, say.
@@ -96,7 +97,7 @@ func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionReso
 				all = append(all, place{o.Namespace, o.Name, o.UID, o.ResourceVersion})
 			}
 			return all, nil
-		case apierrors.IsNotFound(err) || pause(ctx, migrationRetry) != nil: // not found: the version is not served
+		case apierrors.IsNotFound(err) || poll.Pause(ctx, migrationRetry) != nil: // not found: the version is not served
 			return nil, fmt.Errorf("list the %s: %w", resource.GroupResource(), err)
 		}
 	}
@@ -116,7 +117,7 @@ func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionReso
 		switch {
 		case err == nil || apierrors.IsNotFound(err):
 			return nil
-		case apierrors.IsForbidden(err) || pause(ctx, migrationRetry) != nil:
+		case apierrors.IsForbidden(err) || poll.Pause(ctx, migrationRetry) != nil:
 			return fmt.Errorf("%s/%s/%s: %w", resource.GroupResource(), p.namespace, p.name, err)
 		}
 	}
@@ -148,7 +149,7 @@ func (ds *dataset) persist(ctx context.Context, ask func(context.Context, *Clien
 	defer cancel()
 	for try := 0; ; try++ {
 		err := ds.through(ctx, try, ask)
-		if err == nil || pause(ctx, migrationRetry) != nil {
+		if err == nil || poll.Pause(ctx, migrationRetry) != nil {
 			return err
 		}
 	}
@@ -163,16 +164,4 @@ func (ds *dataset) through(ctx context.Context, try int, ask func(context.Contex
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	return ask(ctx, nodes[try%len(nodes)].Admin)
-}
-
-// pause waits, or returns why ctx ended before.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
@@ -246,18 +246,7 @@ func (l *switchLoad) switching(busy bool) {
 
 // writeWhile writes new and old objects until the switch is over, an object of each size after it, and looks at all that is in etcd.
 func (l *switchLoad) writeWhile(ctx context.Context) {
-	mine := fmt.Sprintf("load-%d", time.Now().UnixNano())
-	l.e.data.setBusy(mine)
-	defer l.e.data.rested(mine)
-	ticker := time.NewTicker(switchLoadEvery)
-	defer ticker.Stop()
-	for i := 0; ctx.Err() == nil; i++ {
-		select {
-		case <-ctx.Done():
-		case <-ticker.C:
-			l.e.data.loadOne(context.WithoutCancel(ctx), i, mine) // what has begun ends: a write that is given up may have been made
-		}
-	}
+	l.e.data.load(ctx, switchLoadEvery)
 	if l.ctx.Err() == nil && l.e.data.writeSizes(l.ctx, scenario.DataSizes()) == nil {
 		_ = l.e.data.takeInventory(l.ctx) // the last look, when all is over, must succeed
 	}
@@ -267,27 +256,16 @@ func (l *switchLoad) writeWhile(ctx context.Context) {
 func (l *switchLoad) askReadiness() {
 	ticker := time.NewTicker(readinessEvery)
 	defer ticker.Stop()
-	for {
-		select {
-		case <-l.ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	poll.Each(l.ctx, ticker.C, func() {
 		for _, n := range l.e.serving() {
 			n.probeReadiness(l.ctx)
 		}
-	}
+	})
 }
 
 // probeReadiness asks once. The answer is the API server's own business: that it looks is what matters.
 func (n *Node) probeReadiness(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.direct().url+"/readyz", nil)
-	if err != nil {
-		return
-	}
-	if response, err := n.direct().http.Do(request); err == nil {
-		response.Body.Close()
-	}
+	_, _ = n.direct().Get(ctx, "/readyz")
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/starvation"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // recorder has everything that observes a scenario from outside: files and watches. What it records is what the checker
@@ -85,16 +86,9 @@ func startRecorder(e *apiServer, gate *gate) (*recorder, error) {
 
 // flush releases the events that were held back until the history had its run metadata, also if nothing new happens.
 func (r *recorder) flush() {
-	ticker := time.NewTicker(tailEvery)
-	defer ticker.Stop()
-	for !r.sink.headed.Load() {
-		select {
-		case <-r.ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	if poll.Until(r.ctx, tailEvery, func() (bool, error) { return r.sink.headed.Load(), nil }) == nil {
+		r.sink.Flush()
 	}
-	r.sink.Flush()
 }
 
 // follow begins with what happens from now on; what the files hold belongs to earlier scenarios.

@@ -1,15 +1,14 @@
 package live
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // reloadMetric names the configuration that an API server has loaded, by the SHA-256 of its file. It is a
@@ -55,7 +54,7 @@ func (n *Node) awaitConfig(ctx context.Context, wanted func() (hash string), has
 			has(hash)
 			continue
 		}
-		if pause(ctx, reloadPoll) != nil {
+		if poll.Pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("the API server of %s did not load its new encryption configuration within %v (it names %q, %v): see its log", n.Name, reloadTimeout, loaded, err)
 		}
 	}
@@ -95,23 +94,16 @@ func (sw *encryptionSwitch) loaded(n *Node, hash string) {
 func (n *Node) loadedConfig(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.direct().url+"/metrics", nil)
+	metrics, err := n.direct().Get(ctx, "/metrics")
 	if err != nil {
 		return "", err
 	}
-	response, err := n.direct().http.Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer response.Body.Close()
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		if hash, ok := hashOf(lines.Text()); ok {
+	for line := range strings.Lines(string(metrics)) {
+		if hash, ok := hashOf(line); ok {
 			return hash, nil
 		}
 	}
-	return "", lines.Err()
+	return "", nil
 }
 
 // hashOf reads the hash out of a line of the metrics, if it is that metric's.

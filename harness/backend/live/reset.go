@@ -23,6 +23,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -352,7 +353,7 @@ func (n *Node) proveAggregated(ctx context.Context, o Encrypted) error {
 		if err == nil {
 			return nil
 		}
-		if apierrors.IsInvalid(err) || pause(ctx, reloadPoll) != nil {
+		if apierrors.IsInvalid(err) || poll.Pause(ctx, reloadPoll) != nil {
 			return fmt.Errorf("write a %s through the aggregation layer: %w", o.Kind, err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	goyaml "go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/proto"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kmstypes "k8s.io/apiserver/pkg/storage/value/encrypt/envelope/kmsv2/v2"
@@ -180,15 +179,14 @@ func (sw *encryptionSwitch) makeKeys(ctx context.Context, list encryption.List) 
 
 // keepKey writes the secret of a key. One that a scenario before has left is not of use any more.
 func (c *Client) keepKey(ctx context.Context, component string, p encryption.Provider, key []byte) error {
-	_, err := c.Resource(namespaceObjects()).Create(ctx, newObject("v1", "Namespace", keyNamespace, nil), metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := c.ensure(ctx, namespaceObjects(), newObject("v1", "Namespace", keyNamespace, nil)); err != nil {
 		return err
 	}
 	s := keySecret(component, p, key)
 	if err := c.remove(ctx, secretObjects(), keyNamespace, s.GetName()); err != nil {
 		return err
 	}
-	_, err = c.Resource(secretObjects()).Namespace(keyNamespace).Create(ctx, s, metav1.CreateOptions{})
+	_, err := c.Resource(secretObjects()).Namespace(keyNamespace).Create(ctx, s, metav1.CreateOptions{})
 	return err
 }
 

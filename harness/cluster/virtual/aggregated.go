@@ -32,7 +32,7 @@ type aggregated struct {
 	proxies authenticator.Request // by certificates of kube-apiservers
 }
 
-func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggregated, error) {
+func newAggregated(apiServer string, layer *aggregation) (*aggregated, error) {
 	stub, err := live.StubOf(apiServer)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func newAggregated(apiServer string, o store.Options, layer *aggregation) (*aggr
 		return x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
 	}
 	list := func(names ...string) headerrequest.StringSliceProvider { return headerrequest.StaticStringSlice(names) }
-	return &aggregated{Stub: stub, objects: apiserver.NewCluster(types, o), proxies: headerrequest.NewDynamicVerifyOptionsSecure(
+	return &aggregated{Stub: stub, objects: apiserver.NewCluster(types), proxies: headerrequest.NewDynamicVerifyOptionsSecure(
 		x509request.VerifyOptionFunc(verify), list(frontProxy), list("X-Remote-User"), list("X-Remote-Uid"), list("X-Remote-Group"), list("X-Remote-Extra-"))}, nil
 }
 
@@ -72,7 +72,7 @@ func (c *ControlPlane) addAggregated(spec controlplane.AggregatedSpec) (*server,
 	}
 	i := slices.IndexFunc(c.groups, func(a *aggregated) bool { return a.APIServer == spec.Kind })
 	if i < 0 {
-		a, err := newAggregated(spec.Kind, c.options, c.layer)
+		a, err := newAggregated(spec.Kind, c.layer)
 		if err != nil {
 			return nil, err
 		}

@@ -40,8 +40,6 @@ type Options struct {
 	Encryption encryption.Around
 	// Timing of scenarios; zero: that of local.
 	Timing contract.Timing
-	// SSA is which code merges applies; empty: the model of the store.
-	SSA store.SSA
 }
 
 // Backend runs each scenario on a control plane of its own in memory.
@@ -58,9 +56,6 @@ func New(o Options) *Backend {
 	}
 	if o.Timing == (contract.Timing{}) {
 		o.Timing = live.Timing()
-	}
-	if o.SSA == "" {
-		o.SSA = store.Model
 	}
 	return &Backend{o}
 }
@@ -101,7 +96,7 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
 	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/2).String()}, b.options.PluginArgs)
-	on := &ground{machine: m, types: types, options: store.Options{SSA: b.options.SSA}, timing: b.options.Timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
+	on := &ground{machine: m, types: types, timing: b.options.Timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
 	e, err := local.On(ctx, on, spec, live.Options{System: b.options.System, TestHooks: b.options.TestHooks}, dir)
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)

@@ -38,7 +38,6 @@ type ControlPlane struct {
 	machine        *machine
 	dir, logs      string
 	objects        *apiserver.Cluster
-	options        store.Options
 	access         *apiserver.Access
 	identities     *identity.Identities
 	audit          audit.PolicyRuleEvaluator
@@ -66,7 +65,7 @@ var (
 )
 
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
-func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.Options, auditPolicy []byte, encryptionPoll time.Duration) (*ControlPlane, error) {
+func newControlPlane(m *machine, dir, logs string, types *store.Types, auditPolicy []byte, encryptionPoll time.Duration) (*ControlPlane, error) {
 	rules, err := policy.LoadPolicyFromBytes(auditPolicy)
 	if err != nil {
 		return nil, fmt.Errorf("read the audit policy: %w", err)
@@ -76,8 +75,8 @@ func newControlPlane(m *machine, dir, logs string, types *store.Types, o store.O
 		return nil, err
 	}
 	identities.Authority.ServerName = "kubernetes" // addresses have names that no certificate has
-	objects := apiserver.NewCluster(types, o)
-	c := &ControlPlane{machine: m, dir: dir, logs: logs, objects: objects, options: o, access: apiserver.NewAccess(objects), identities: identities,
+	objects := apiserver.NewCluster(types)
+	c := &ControlPlane{machine: m, dir: dir, logs: logs, objects: objects, access: apiserver.NewAccess(objects), identities: identities,
 		audit: policy.NewPolicyRuleEvaluator(rules), encryptionPoll: encryptionPoll, etcd: newEtcd(m), envelopes: encryption.NewLog()}
 	identities.Valid = c.stands
 	return c, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // etcd is the one member: the store itself, which API servers reach or not. Its content stays. While it is paused or has
@@ -85,14 +86,10 @@ func (s *server) storage(ctx context.Context) error {
 		case runs && !away && f.Mode != netfault.Slow:
 			return nil
 		case runs && !away:
-			timer := time.NewTimer(2 * f.Delay)
-			defer timer.Stop()
-			select {
-			case <-timer.C:
-				return nil
-			case <-ctx.Done():
-				return fmt.Errorf("etcd: %w", ctx.Err())
+			if err := poll.Pause(ctx, 2*f.Delay); err != nil {
+				return fmt.Errorf("etcd: %w", err)
 			}
+			return nil
 		}
 		select {
 		case <-changed:

@@ -22,9 +22,8 @@ const Name = "sim"
 // ground is what a control plane stands on in memory. It implements local.Ground.
 type ground struct {
 	*machine
-	types   *store.Types
-	options store.Options
-	timing  contract.Timing
+	types  *store.Types
+	timing contract.Timing
 
 	manifest   func(*unstructured.Unstructured) // Options.Manifest
 	altSvc     func(string) string              // Options.AltSvc
@@ -60,7 +59,7 @@ func (g *ground) LinkHost(name string) host.Host {
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
 func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, error) {
-	c, err := newControlPlane(g.machine, dir, logs, g.types, g.options, live.AuditPolicy(), g.encryptionPoll())
+	c, err := newControlPlane(g.machine, dir, logs, g.types, live.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
 	}

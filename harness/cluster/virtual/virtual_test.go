@@ -105,7 +105,7 @@ func (w *world) must(err error) {
 func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 	w.Helper()
 	var err error
-	w.cluster, err = newControlPlane(w.machine, w.dir, w.dir, types, store.Options{SSA: store.Model}, live.AuditPolicy(), time.Second)
+	w.cluster, err = newControlPlane(w.machine, w.dir, w.dir, types, live.AuditPolicy(), time.Second)
 	w.must(err)
 	w.must(w.cluster.etcd.Start(ctx))
 	w.kms, err = live.StartRemoteKMS(ctx, w.machine, w.dir, w.dir)

@@ -57,7 +57,7 @@ func in(t *testing.T, f func(ctx context.Context, w *world), change ...func(*api
 	}
 	bubble.Test(t, 1, func(t *testing.T) {
 		ctx, end := context.WithCancel(context.Background())
-		w := &world{T: t, network: network.New(1), cluster: apiserver.NewCluster(types, store.Options{})}
+		w := &world{T: t, network: network.New(1), cluster: apiserver.NewCluster(types)}
 		o := apiserver.Options{Name: "cp-1", Cluster: w.cluster, Seed: 1, Audit: &w.audit}
 		for _, c := range change {
 			c(&o)

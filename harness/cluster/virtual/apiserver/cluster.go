@@ -38,8 +38,8 @@ type Cluster struct {
 }
 
 // NewCluster is one with nothing in it. It is made in the bubble in which it is used.
-func NewCluster(types *store.Types, o store.Options) *Cluster {
-	c := &Cluster{types: types, store: store.New(types, o), stored: map[store.Key][]byte{}, changed: make(chan struct{}), newest: map[string]int64{}}
+func NewCluster(types *store.Types) *Cluster {
+	c := &Cluster{types: types, store: store.New(types), stored: map[store.Key][]byte{}, changed: make(chan struct{}), newest: map[string]int64{}}
 	c.texts.of = map[textOf]json.RawMessage{}
 	return c
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kms/pkg/service"
 
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/poll"
 	"github.com/kmsharness/kmsharness/internal/turn"
 )
 
@@ -98,19 +99,11 @@ const (
 // Reload follows the file until ctx ends, and looks at it every so often. A configuration that is wrong, or has a plugin that is not healthy, does
 // not come into force, and is tried again. kube-apiserver's controller does the same; it holds the mutex of Ready while it waits.
 func (e *Encryption) Reload(ctx context.Context, every time.Duration) {
-	timer := time.NewTimer(every)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-		next := every
+	for next := every; poll.Pause(ctx, next) == nil; {
+		next = every
 		if hash, err := encryptionconfig.GetEncryptionConfigHash(e.file); err == nil && hash != e.Loaded() && e.renew(ctx) != nil {
 			next = retry
 		}
-		timer.Reset(next)
 	}
 }
 

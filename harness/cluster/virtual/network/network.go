@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // latency is how long something takes: least, and less than more in addition.
@@ -151,12 +152,12 @@ func (n *Network) dial(ctx context.Context, from, network, address string) (net.
 	}
 	_, link := n.find(from, at)
 	for wait := time.Second; link.Cut; wait *= 2 { // as a system repeats what asks for a connection
-		if !sleep(limited, wait) {
+		if poll.Pause(limited, wait) != nil {
 			return nil, gaveUp()
 		}
 		_, link = n.find(from, at)
 	}
-	if !sleep(limited, link.Delay+takes.at(id, time.Now())) {
+	if poll.Pause(limited, link.Delay+takes.at(id, time.Now())) != nil {
 		return nil, gaveUp()
 	}
 	l, link := n.find(from, at)
@@ -206,18 +207,6 @@ func (n *Network) link(network, from, to string) Link {
 	link := n.links[ends{from, to}]
 	link.Cut = link.Cut || network != "unix" && (n.silent[from] || n.silent[to])
 	return link
-}
-
-// sleep waits; false: ctx ended before.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func (n *Network) connect(from string, l *listener, id Hash) *pair {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // client sends the requests of a program. It delays each by a moment that depends on the request. Several goroutines of
@@ -46,14 +48,7 @@ func (c client) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func pause(ctx context.Context, id Hash) error {
-	timer := time.NewTimer(id.Number(time.Now().UnixNano()).Below(moment))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return poll.Pause(ctx, id.Number(time.Now().UnixNano()).Below(moment))
 }
 
 // answer is the body of a response. Its reader learns of a failure a moment later.

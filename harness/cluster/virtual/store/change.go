@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -35,24 +36,23 @@ func (s *Store) add(now time.Time, t *Type, k Key, c candidate) (*Version, error
 	if err := t.invalid(k.Name, t.validate(o, nil, "")); err != nil {
 		return nil, err
 	}
-	return s.store(t, k, body, c.owners, nil)
+	return s.commit(k, body, c.owners, nil)
 }
 
 // change makes a candidate the next version of an object, if it is allowed and differs from it.
-func (s *Store) change(t *Type, live *record, c candidate, subresource string) (*Version, error) {
-	if err := checkVersion(t, live.Version, c); err != nil {
+func (s *Store) change(t *Type, live *Version, c candidate, subresource string) (*Version, error) {
+	if err := checkVersion(t, live, c); err != nil {
 		return nil, err
 	}
-	body := t.prepare(live.Version, c, subresource)
+	body := t.prepare(live, c, subresource)
 	o := &unstructured.Unstructured{Object: body}
-	if err := t.invalid(live.Key.Name, t.validate(o, live.Version, subresource)); err != nil {
+	if err := t.invalid(live.Key.Name, t.validate(o, live, subresource)); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.owners, compareEntries)
-	if equal(body, live.body) && sameOwners(c.owners, live.owners.entries()) {
-		return live.Version, s.admit(live.Version, live.Version)
+	if reflect.DeepEqual(body, live.body) && sameOwners(c.owners, live.owners) {
+		return live, s.admit(live, live)
 	}
-	return s.store(t, live.Key, body, c.owners, live)
+	return s.commit(live.Key, body, c.owners, live)
 }
 
 // checkVersion is the optimistic lock.
@@ -89,7 +89,7 @@ func (t *Type) prepare(live *Version, c candidate, subresource string) map[strin
 	body = with(body, "metadata", meta)
 	o := &unstructured.Unstructured{Object: body}
 	o.SetGeneration(live.Generation)
-	if !t.BuiltIn && !equal(with(body, "metadata", nil), with(live.body, "metadata", nil)) {
+	if !t.BuiltIn && !reflect.DeepEqual(with(body, "metadata", nil), with(live.body, "metadata", nil)) {
 		o.SetGeneration(live.Generation + 1)
 	}
 	if o.GetUID() == "" {
@@ -107,55 +107,20 @@ func metadataOf(body map[string]any) map[string]any {
 
 // sameOwners ignores times: what differs in nothing else is not written.
 func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		x, y := a[i], b[i]
-		if x.Manager != y.Manager || x.Operation != y.Operation || x.APIVersion != y.APIVersion || x.Subresource != y.Subresource ||
-			!bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes()) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool {
+		return x.Manager == y.Manager && x.Operation == y.Operation && x.APIVersion == y.APIVersion && x.Subresource == y.Subresource &&
+			bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes())
+	})
 }
 
-// store makes a version of a body and its owners.
-func (s *Store) store(t *Type, k Key, body map[string]any, fields entryList, live *record) (*Version, error) {
+// commit makes a body and its owners the newest version of an object, if it is admitted, and etcd takes it.
+func (s *Store) commit(k Key, body map[string]any, owners []metav1.ManagedFieldsEntry, live *Version) (*Version, error) {
 	o := &unstructured.Unstructured{Object: body}
 	v := &Version{
 		Key: k, UID: o.GetUID(), Generation: o.GetGeneration(), Created: o.GetCreationTimestamp().UTC(),
-		body: body, owners: fields, content: jsonSize(body),
+		body: body, owners: owners, managed: &managed{shared: &s.shared},
 	}
-	var before owners
-	if live != nil {
-		before = live.owners
-	}
-	if _, err := s.commit(v, live); err != nil {
-		return nil, err
-	}
-	if s.options.SSA == Model {
-		v.owners = s.objects[k].reindex(t, fields, before)
-	}
-	return v, nil
-}
-
-// admit is an error if a change must not be made, also one that changes nothing.
-func (s *Store) admit(was, will *Version) error {
-	if s.Admit == nil {
-		return nil
-	}
-	return s.Admit(was, will)
-}
-
-// commit makes a version the newest, if it is admitted, and etcd takes it.
-func (s *Store) commit(v *Version, live *record) (*Version, error) {
-	v.managed = &managed{shared: &s.shared}
-	var was *Version
-	if live != nil {
-		was = live.Version
-	}
-	if err := s.admit(was, v); err != nil {
+	if err := s.admit(live, v); err != nil {
 		return nil, err
 	}
 	if v.Size() > MaxRequestBytes {
@@ -165,13 +130,19 @@ func (s *Store) commit(v *Version, live *record) (*Version, error) {
 	v.Revision = s.revision
 	e := Event{Type: watch.Added, Revision: s.revision, Version: v}
 	if live != nil {
-		e.Type, e.Old = watch.Modified, live.Version
-		live.Version = v
-	} else {
-		s.objects[v.Key] = &record{Version: v}
+		e.Type, e.Old = watch.Modified, live
 	}
+	s.objects[k] = v
 	s.log = append(s.log, e)
 	return v, nil
+}
+
+// admit is an error if a change must not be made, also one that changes nothing.
+func (s *Store) admit(was, will *Version) error {
+	if s.Admit == nil {
+		return nil
+	}
+	return s.Admit(was, will)
 }
 
 func uidMismatch(uid types.UID) error {

@@ -3,7 +3,7 @@ package store
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -65,52 +65,12 @@ func clone(v any) (any, error) {
 	return nil, fmt.Errorf("%T is nothing that JSON has", v)
 }
 
-// equal compares decoded JSON. Shared parts are not looked into.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
-			return false
-		}
-		if same(a, b) {
-			return true
-		}
-		for k, v := range a {
-			if w, ok := b[k]; !ok || !equal(v, w) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
-			return false
-		}
-		for i := range a {
-			if !equal(a[i], b[i]) {
-				return false
-			}
-		}
-		return true
-	}
-	return a == b
-}
-
-func same(a, b map[string]any) bool {
-	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
-}
-
 // with is a copy of an object in which one field is another; nil removes it.
 func with(o map[string]any, field string, v any) map[string]any {
 	out := make(map[string]any, len(o)+1)
-	for k, w := range o {
-		out[k] = w
-	}
-	if v == nil {
+	maps.Copy(out, o)
+	if out[field] = v; v == nil {
 		delete(out, field)
-	} else {
-		out[field] = v
 	}
 	return out
 }

@@ -48,7 +48,7 @@ func settings() []setting {
 
 // What an administrator may get wrong the store refuses, and nothing else.
 func TestConfigurations(t *testing.T) {
-	s := New(allTypes(t), Options{SSA: Model})
+	s := New(allTypes(t))
 	for _, c := range settings() {
 		_, err := s.Apply(start, apiServers, configuration(t, c.value, c.at...), ApplyOptions{Manager: "administrator", Force: true})
 		if apierrors.IsInvalid(err) == c.good || c.good && err != nil {

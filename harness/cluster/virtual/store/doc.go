@@ -4,7 +4,7 @@
 // write. It is not safe for concurrent use.
 //
 //	types, err := store.LoadTypes(crds.TechPreview) // once per process: the schemas of the real CRDs
-//	s := store.New(types, store.Options{SSA: store.Real})
+//	s := store.New(types)
 //	v, err := s.Create(now, resource, object, "manager")
 //	v, err = s.Apply(now, resource, patch, store.ApplyOptions{Manager: "manager", Force: true, Subresource: "status"})
 //	v, err = s.Update(now, resource, object, store.UpdateOptions{Manager: "manager", Subresource: ""})
@@ -18,11 +18,9 @@
 // A Version is one immutable state of one object. Body is its content without managedFields, shared and not to be
 // changed; Object is a complete copy with managedFields, whose cost grows with the size of the object.
 //
-// Apply has two implementations. Real is Kubernetes' own merge code, k8s.io/apimachinery/pkg/util/managedfields, with a
-// type from the CRD's schema. Its cost grows with the number of managers of the object. Model handles the common case,
-// a manager that applies the same fields with other values, with an index of the owners of fields, and uses the real
-// code for all other cases. Tests with random histories check that both give equal objects and errors after every
-// operation, and that these are those of a real API server.
+// Applies are merged by Kubernetes' own code, k8s.io/apimachinery/pkg/util/managedfields, with a type from the CRD's
+// schema. Its cost grows with the number of managers of the object. A test with random histories checks that objects and
+// errors are those of a real API server.
 //
 // Objects of a CRD are pruned, completed and validated, by CEL rules too, by Kubernetes' own code,
 // k8s.io/apiextensions-apiserver/pkg/apiserver. The store leaves out admission, RBAC, conversion between versions,

@@ -13,18 +13,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// SSA is which code merges applies.
-type SSA string
-
-const (
-	Real  SSA = "real"  // Kubernetes' own
-	Model SSA = "model" // the index of this package, and Kubernetes' own for what that does not answer
-)
-
 // candidate is what a write would make of an object: the body with the resourceVersion that the writer started from.
 type candidate struct {
 	body   map[string]any
-	owners entryList
+	owners []metav1.ManagedFieldsEntry
 }
 
 func (c candidate) metadata() *unstructured.Unstructured {
@@ -107,7 +99,7 @@ func (m *mergers) start(live *Version, more []metav1.ManagedFieldsEntry) (*unstr
 		o.SetGroupVersionKind(m.typ.Kind)
 		return o, ranked(more)
 	}
-	fields := slices.Clone(live.owners.entries())
+	fields := slices.Clone(live.owners)
 	t := ranked(append(slices.Clone(fields), more...))
 	t.hide(fields)
 	o := (&unstructured.Unstructured{Object: live.body}).DeepCopy()

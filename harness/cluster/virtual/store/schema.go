@@ -28,9 +28,8 @@ type crdSchema struct {
 	openAPI    *spec.Schema
 	whole      validation.SchemaValidator
 	status     validation.SchemaValidator // nil if the schema has no status
-	// rules are all CEL rules, and those alone that are evaluated even if their value does not change; nil if there are none. They are compiled when
-	// the first object is validated.
-	rules func() (all, transitions *cel.Validator)
+	// rules are the CEL rules; nil if there are none. They are compiled when the first object is validated.
+	rules func() *cel.Validator
 }
 
 func newCRDSchema(v1 *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
@@ -54,30 +53,8 @@ func newCRDSchema(v1 *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 			return nil, fmt.Errorf("read the schema of the status as OpenAPI: %w", err)
 		}
 	}
-	c.rules = sync.OnceValues(func() (all, transitions *cel.Validator) {
-		return compile(c.structural, true), compile(transitionsOf(c.structural), true)
-	})
+	c.rules = sync.OnceValue(func() *cel.Validator { return cel.NewValidator(c.structural, true, celconfig.PerCallLimit) })
 	return c, nil
-}
-
-// transitionsOf returns a schema with those of its CEL rules that compare a value with the one before.
-func transitionsOf(s *schema.Structural) *schema.Structural {
-	s = s.DeepCopy()
-	(&schema.Visitor{Structural: func(s *schema.Structural) bool {
-		s.XValidations = slices.DeleteFunc(s.XValidations, func(r apiextensionsv1.ValidationRule) bool { return !strings.Contains(r.Rule, "oldSelf") })
-		return true
-	}}).Visit(s)
-	return s
-}
-
-func compile(s *schema.Structural, root bool) *cel.Validator {
-	return cel.NewValidator(s, root, celconfig.PerCallLimit)
-}
-
-// holds reports whether a value that was another keeps to some rules of its schema.
-func holds(s *schema.Structural, rules *cel.Validator, v, was any) bool {
-	broken, _ := rules.Validate(context.Background(), nil, s, v, was, celconfig.RuntimeCELCostBudget)
-	return len(broken) == 0
 }
 
 // validate returns the errors of an API server about an object, or about its status if that is the subresource; was is nil for a new object.
@@ -92,7 +69,7 @@ func (c *crdSchema) validate(body, was map[string]any, subresource string) field
 		}
 	}
 	sortErrors(errs)
-	rules, _ := c.rules()
+	rules := c.rules()
 	if rules == nil {
 		return errs
 	}

@@ -16,28 +16,26 @@ func TestRules(t *testing.T) {
 		status["nodeName"] = "cp-1"
 		return kubeAPIServer(object{"nodeStatuses": []any{status}, "latestAvailableRevision": int64(2)})
 	}
-	both(t, func(t *testing.T, o Options) {
-		for _, c := range []struct {
-			first, second *unstructured.Unstructured
-			want          string // empty: accepted
-		}{
-			{nodes(object{}), nodes(object{"currentRevision": int64(1)}), ""},
-			{nodes(object{}), kubeAPIServer(object{"latestAvailableRevision": int64(3)}), ""},
-			{nodes(object{}), kubeAPIServer(object{"latestAvailableRevision": int64(1)}), `status.latestAvailableRevision: Invalid value: 1: must only increase`},
-			{kubeAPIServer(object{}), nodes(object{"currentRevision": int64(1)}), `status.nodeStatuses[0].currentRevision: Invalid value: currentRevision can not be set on creation of a nodeStatus`},
-			{kubeAPIServer(object{}), nodes(object{"targetRevision": "x", "currentRevision": int64(1)}), `expected numeric (int or float), got string`},
-			{nodes(object{}), conditions(condition("-", "1")), `status.conditions[0].type: Invalid value: "-"`},
-			{nodes(object{}), nodes(object{"lastFailedCount": int64(1), "lastFailedReason": strings.Repeat("x", 9)}), ""},
-		} {
-			f := newFixture(t, o)
-			_, err := f.try("a", c.first, true)
-			f.must(err)
-			_, err = f.try("a", c.second, true)
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
+	for _, c := range []struct {
+		first, second *unstructured.Unstructured
+		want          string // empty: accepted
+	}{
+		{nodes(object{}), nodes(object{"currentRevision": int64(1)}), ""},
+		{nodes(object{}), kubeAPIServer(object{"latestAvailableRevision": int64(3)}), ""},
+		{nodes(object{}), kubeAPIServer(object{"latestAvailableRevision": int64(1)}), `status.latestAvailableRevision: Invalid value: 1: must only increase`},
+		{kubeAPIServer(object{}), nodes(object{"currentRevision": int64(1)}), `status.nodeStatuses[0].currentRevision: Invalid value: currentRevision can not be set on creation of a nodeStatus`},
+		{kubeAPIServer(object{}), nodes(object{"targetRevision": "x", "currentRevision": int64(1)}), `expected numeric (int or float), got string`},
+		{nodes(object{}), conditions(condition("-", "1")), `status.conditions[0].type: Invalid value: "-"`},
+		{nodes(object{}), nodes(object{"lastFailedCount": int64(1), "lastFailedReason": strings.Repeat("x", 9)}), ""},
+	} {
+		f := newFixture(t)
+		_, err := f.try("a", c.first, true)
+		f.must(err)
+		_, err = f.try("a", c.second, true)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
-	})
+	}
 }
 
 const things = `
@@ -101,30 +99,28 @@ func TestRulesOfItems(t *testing.T) {
 	alone := func(text, more string) *unstructured.Unstructured {
 		return thing(object{"alone": []any{object{"name": "n", "text": text, "more": more}}})
 	}
-	both(t, func(t *testing.T, o Options) {
-		for _, c := range []struct {
-			patches []*unstructured.Unstructured
-			want    string // of the last; empty: accepted
-		}{
-			{[]*unstructured.Unstructured{related("a", "b"), related("a", "c"), related("d", "d")}, `status.related[0]: Invalid value: must differ`},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abc", "")}, ""},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("c", "")}, `status.alone[0].text: Invalid value: "c": must grow`},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abcd", "")}, `status.alone[0].text: Too long: may not be more than 3 bytes`},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("ab", "1")}, `status.alone[0].text: Invalid value: "ab": must grow`},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abc", "bad")}, `status.alone[0].more: Invalid value: "bad": must be good`},
-			{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("ab", "")}, `status.alone[0].text: Invalid value: "ab": must grow`},
-		} {
-			s := New(types, o)
-			_, err := s.Create(start, resource, thing(nil), "harness")
-			for i, patch := range c.patches {
-				if err != nil {
-					t.Fatalf("patch %d: %v", i, err)
-				}
-				_, err = s.Apply(start, resource, patch, ApplyOptions{Manager: "a", Subresource: "status"})
+	for _, c := range []struct {
+		patches []*unstructured.Unstructured
+		want    string // of the last; empty: accepted
+	}{
+		{[]*unstructured.Unstructured{related("a", "b"), related("a", "c"), related("d", "d")}, `status.related[0]: Invalid value: must differ`},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abc", "")}, ""},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("c", "")}, `status.alone[0].text: Invalid value: "c": must grow`},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abcd", "")}, `status.alone[0].text: Too long: may not be more than 3 bytes`},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("ab", "1")}, `status.alone[0].text: Invalid value: "ab": must grow`},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("abc", "bad")}, `status.alone[0].more: Invalid value: "bad": must be good`},
+		{[]*unstructured.Unstructured{alone("a", ""), alone("ab", ""), alone("ab", "")}, `status.alone[0].text: Invalid value: "ab": must grow`},
+	} {
+		s := New(types)
+		_, err := s.Create(start, resource, thing(nil), "harness")
+		for i, patch := range c.patches {
+			if err != nil {
+				t.Fatalf("patch %d: %v", i, err)
 			}
-			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got  %v\nwant %s", err, c.want)
-			}
+			_, err = s.Apply(start, resource, patch, ApplyOptions{Manager: "a", Subresource: "status"})
 		}
-	})
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got  %v\nwant %s", err, c.want)
+		}
+	}
 }

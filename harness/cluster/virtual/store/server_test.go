@@ -30,7 +30,7 @@ func TestStoreEqualsAPIServer(t *testing.T) {
 		if err := s.clear(); err != nil {
 			r.Fatal(err)
 		}
-		p := newPair(types)
+		p := newSubject(types)
 		p.updaters, p.server = 4, s.hold // few: which are joined when there are many is a matter of their times
 		if difference := history(r, p); difference != "" {
 			r.Fatal(difference)

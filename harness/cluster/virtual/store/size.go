@@ -3,8 +3,6 @@ package store
 import (
 	"encoding/json"
 	"strconv"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // jsonSize is how many bytes a decoded JSON value takes when it is encoded.
@@ -51,21 +49,6 @@ func textSize(s string) int {
 			b, _ := json.Marshal(s) // a string always encodes
 			return len(b)
 		}
-	}
-	return n
-}
-
-func entrySize(e *metav1.ManagedFieldsEntry) int {
-	n := len(`{"manager":,"operation":,"apiVersion":,"fieldsType":,"fieldsV1":}`) + textSize(e.Manager) +
-		textSize(string(e.Operation)) + textSize(e.APIVersion) + textSize(e.FieldsType)
-	if e.FieldsV1 != nil {
-		n += len(e.FieldsV1.GetRawBytes())
-	}
-	if e.Time != nil {
-		n += len(`,"time":"2006-01-02T15:04:05Z"`)
-	}
-	if e.Subresource != "" {
-		n += len(`,"subresource":`) + textSize(e.Subresource)
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,41 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Options configure a store.
-type Options struct {
-	// SSA is which code merges; Real when empty.
-	SSA SSA
-}
-
 // Store keeps the objects of one cluster.
 type Store struct {
 	// Admit is asked before a change is made, and refuses it by an error; was is nil for a new object. Nil: all are made.
 	Admit func(was, will *Version) error
 
 	types     *Types
-	options   Options
-	objects   map[Key]*record
+	objects   map[Key]*Version
 	log       []Event
 	revision  int64
 	compacted int64
 	uids      int64
-	answered  int // applies that the index answered
 	shared    shared
 }
 
-// record is the newest version of an object and what the merger remembers of it.
-type record struct {
-	*Version
-	index   *index   // the model's; nil when there is none
-	renewal *renewal // the model's, of an object that is only renewed
-}
-
 // New is an empty store. Its first change has revision 2, as etcd's.
-func New(t *Types, o Options) *Store {
-	if o.SSA == "" {
-		o.SSA = Real
-	}
-	return &Store{types: t, options: o, objects: map[Key]*record{}, revision: 1, compacted: 1}
+func New(t *Types) *Store {
+	return &Store{types: t, objects: map[Key]*Version{}, revision: 1, compacted: 1}
 }
 
 // Revision is that of the newest change.
@@ -57,8 +40,8 @@ func (s *Store) Get(k Key) (*Version, error) {
 	if _, err := s.types.of(k.Resource); err != nil {
 		return nil, err
 	}
-	if r, ok := s.objects[k]; ok {
-		return r.Version, nil
+	if v, ok := s.objects[k]; ok {
+		return v, nil
 	}
 	return nil, k.notFound()
 }
@@ -70,16 +53,13 @@ func (s *Store) List(r schema.GroupVersionResource, namespace string) ([]*Versio
 		return nil, 0, err
 	}
 	var out []*Version
-	for k, o := range s.objects {
+	for k, v := range s.objects {
 		if k.Resource == r && (namespace == "" || namespace == k.Namespace) {
-			out = append(out, o.Version)
+			out = append(out, v)
 		}
 	}
 	slices.SortFunc(out, func(a, b *Version) int {
-		if c := strings.Compare(a.Key.Namespace, b.Key.Namespace); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Key.Name, b.Key.Name)
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
 	})
 	return out, s.revision, nil
 }

@@ -58,9 +58,9 @@ type fixture struct {
 	now time.Time
 }
 
-func newFixture(t testing.TB, o Options) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, Store: New(allTypes(t), o), now: start}
+	f := &fixture{TB: t, Store: New(allTypes(t)), now: start}
 	_, err := f.Create(f.now, kubeAPIServers, operator("KubeAPIServer", object{"spec": object{"managementState": "Managed"}}), "harness")
 	f.must(err)
 	return f
@@ -89,7 +89,7 @@ func (f *fixture) try(manager string, patch *unstructured.Unstructured, force bo
 // owned is the fields of each manager.
 func owned(v *Version) map[string]string {
 	out := map[string]string{}
-	for _, e := range v.ManagedFields() {
+	for _, e := range v.owners {
 		out[e.Manager+"/"+e.Subresource] = e.FieldsV1.GetRawString()
 	}
 	return out
@@ -97,7 +97,7 @@ func owned(v *Version) map[string]string {
 
 func entryOf(t testing.TB, v *Version, manager string) metav1.ManagedFieldsEntry {
 	t.Helper()
-	for _, e := range v.ManagedFields() {
+	for _, e := range v.owners {
 		if e.Manager == manager {
 			return e
 		}

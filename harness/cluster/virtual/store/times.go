@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -54,19 +55,8 @@ func (t times) show(fields []metav1.ManagedFieldsEntry, now time.Time) {
 
 // compareEntries is the order of managedFields in an object.
 func compareEntries(a, b metav1.ManagedFieldsEntry) int {
-	if c := strings.Compare(string(a.Operation), string(b.Operation)); c != 0 {
-		return c
-	}
-	if c := seconds(a.Time) - seconds(b.Time); c != 0 {
-		return int(c)
-	}
-	if c := strings.Compare(a.Manager, b.Manager); c != 0 {
-		return c
-	}
-	if c := strings.Compare(a.APIVersion, b.APIVersion); c != 0 {
-		return c
-	}
-	return strings.Compare(a.Subresource, b.Subresource)
+	return cmp.Or(cmp.Compare(a.Operation, b.Operation), cmp.Compare(seconds(a.Time), seconds(b.Time)), cmp.Compare(a.Manager, b.Manager),
+		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Subresource, b.Subresource))
 }
 
 func seconds(t *metav1.Time) int64 {
@@ -83,10 +73,7 @@ func sortCauses(err error) error {
 		return err
 	}
 	slices.SortStableFunc(s.ErrStatus.Details.Causes, func(a, b metav1.StatusCause) int {
-		if c := strings.Compare(a.Message, b.Message); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Field, b.Field)
+		return cmp.Or(strings.Compare(a.Message, b.Message), strings.Compare(a.Field, b.Field))
 	})
 	return err
 }

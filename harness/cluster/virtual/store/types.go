@@ -34,8 +34,6 @@ type Type struct {
 	Unconditional bool
 
 	schema *crdSchema // nil for a built-in kind
-	lists  []list
-	leads  *branch // to the lists; nil if there are none
 	merge  *mergers
 }
 
@@ -139,7 +137,6 @@ func (t *Types) addCRD(crd *apiextensions.CustomResourceDefinition) error {
 		if err != nil {
 			return err
 		}
-		out.leads = out.findLists(out.schema.structural, nil)
 		if err := t.add(out, converter); err != nil {
 			return err
 		}

@@ -29,8 +29,7 @@ type Version struct {
 	Created    time.Time
 
 	body    map[string]any // without managedFields and resourceVersion
-	owners  owners
-	content int // bytes of body as JSON
+	owners  []metav1.ManagedFieldsEntry
 	managed *managed
 }
 
@@ -43,7 +42,7 @@ type managed struct {
 
 func (v *Version) managedFields() []any {
 	v.managed.once.Do(func() {
-		for _, e := range v.owners.entries() {
+		for _, e := range v.owners {
 			v.managed.fields = append(v.managed.fields, v.managed.shared.decoded(e))
 		}
 	})
@@ -85,16 +84,6 @@ func (v *Version) Body() map[string]any { return v.body }
 // ResourceVersion is the revision as clients see it.
 func (v *Version) ResourceVersion() string { return strconv.FormatInt(v.Revision, 10) }
 
-// ManagedFields are who owns what. They are the caller's.
-func (v *Version) ManagedFields() []metav1.ManagedFieldsEntry {
-	fields := v.owners.entries()
-	out := make([]metav1.ManagedFieldsEntry, len(fields))
-	for i := range fields {
-		out[i] = *fields[i].DeepCopy()
-	}
-	return out
-}
-
 // Object is a copy of the whole object, as a client gets it. It is the caller's.
 func (v *Version) Object() *unstructured.Unstructured { return v.Shown().DeepCopy() }
 
@@ -109,8 +98,7 @@ func (v *Version) Shown() *unstructured.Unstructured {
 
 // Size is what the object takes in etcd, in bytes.
 func (v *Version) Size() int {
-	if n := v.owners.size(); n > 0 {
-		return v.content + len(`,"managedFields":`) + n
-	}
-	return v.content
+	o := v.Shown().Object
+	delete(o["metadata"].(map[string]any), "resourceVersion") // which etcd keeps beside it
+	return jsonSize(o)
 }

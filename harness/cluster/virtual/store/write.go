@@ -45,10 +45,7 @@ func (s *Store) Apply(now time.Time, r schema.GroupVersionResource, patch *unstr
 	if live == nil {
 		return s.applyNew(now, t, k, in, o)
 	}
-	if s.options.SSA == Model {
-		return s.applyModel(now, t, live, in, o)
-	}
-	c, err := t.merge.apply(live.Version, in, o, now)
+	c, err := t.merge.apply(live, in, o, now)
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +123,7 @@ func (s *Store) JSONPatch(now time.Time, k Key, patch []byte, o UpdateOptions) (
 	if live == nil {
 		return nil, k.notFound()
 	}
-	in, err := patched(live.Version, patch)
+	in, err := patched(live, patch)
 	if err != nil {
 		return nil, err
 	}
@@ -154,17 +151,10 @@ func patched(live *Version, patch []byte) (*unstructured.Unstructured, error) {
 }
 
 // update makes a change that is not an apply. If only managedFields make the object too large, it goes without them.
-func (s *Store) update(now time.Time, t *Type, live *record, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
+func (s *Store) update(now time.Time, t *Type, live *Version, in *unstructured.Unstructured, o UpdateOptions) (*Version, error) {
 	t.prune(in)
 	t.Default(in)
-	if s.options.SSA == Model {
-		if v, ok, err := s.renew(now, t, live, in, o); ok {
-			return v, err
-		}
-		before := live.body
-		defer func() { live.rememberUpdate(t, before, o) }()
-	}
-	c, err := t.merge.update(live.Version, in, o.Manager, o.Subresource, now)
+	c, err := t.merge.update(live, in, o.Manager, o.Subresource, now)
 	if err != nil {
 		return nil, err
 	}
