@@ -21,7 +21,13 @@ type Timing struct {
 	WriteTimeout time.Duration `json:"writeTimeout"`
 	// AggregatorLatency (A) is the most from a visible change of a report to the changed rollup.
 	AggregatorLatency time.Duration `json:"aggregatorLatency"`
+	// BackOff is in how many intervals a reporter calls a plugin once that fails again and again; 0: in each. It writes in each all the same. The
+	// enhancement asks for back-off, and this project decided against it: only reporters of others have one, SourceBackOff.
+	BackOff int `json:"backOff,omitempty"`
 }
+
+// SourceBackOff is the most that a back-off which doubles may reach: with twice as much the report would grow stale.
+const SourceBackOff = 2
 
 // DefaultTiming is what the flags default to in production.
 func DefaultTiming() Timing {
@@ -59,8 +65,16 @@ func (t Timing) DetectionBound() time.Duration {
 	return t.Interval + t.Jitter + t.ProbeTimeout + t.WriteTimeout + t.AggregatorLatency
 }
 
-// RecoveryBound is the most from a plugin's recovery to a rollup that shows it; the same sum.
-func (t Timing) RecoveryBound() time.Duration { return t.DetectionBound() }
+// RecoveryBound is the most from a plugin's recovery to a rollup that shows it; the same sum, and the back-off.
+func (t Timing) RecoveryBound() time.Duration { return t.DetectionBound() + t.BackedOff(StatusError) }
+
+// BackedOff is what the back-off adds to an interval where a plugin has a status.
+func (t Timing) BackedOff(s Status) time.Duration {
+	if s == StatusHealthy {
+		return 0
+	}
+	return time.Duration(max(t.BackOff, 1)-1) * (t.Interval + t.Jitter)
+}
 
 // StaleBound is the most from a reporter's last successful write to a rollup that is Unknown or worse: 4 I + A.
 func (t Timing) StaleBound() time.Duration { return StaleAfter(t.Interval) + t.AggregatorLatency }

@@ -17,22 +17,23 @@ type failing struct {
 	fault  string
 	params map[string]any
 	status string
+	origin string // of the status: docs/contract.md, "Outcome of a probe"
 }
 
 func failures() []failing {
 	return []failing{
-		{"hang", nil, "error"},
-		{"delay", map[string]any{"by": "2s"}, "error"},
-		{"grpc-status", map[string]any{"code": "PermissionDenied", "text": "the key policy says no"}, "error"},
-		{"nil-response", nil, "error"},
-		{"connection-reset", nil, "error"},
-		{"refuse-connections", nil, "error"},
-		{"socket-removed", nil, "error"},
-		{"healthz", map[string]any{"text": "the token expired"}, "unhealthy"},
-		{"version", map[string]any{"version": "v1beta1"}, "unhealthy"},
-		{"key-id-empty", nil, "unhealthy"},
-		{"key-id-oversized", map[string]any{"size": 4096}, "unhealthy"},
-		{"hostile-text", map[string]any{"kind": "nul", "in": "healthz"}, "unhealthy"},
+		{"hang", nil, "error", ""},
+		{"delay", map[string]any{"by": "2s"}, "error", ""},
+		{"grpc-status", map[string]any{"code": "PermissionDenied", "text": "the key policy says no"}, "error", ""},
+		{"nil-response", nil, "error", scenario.OriginHouse},
+		{"connection-reset", nil, "error", ""},
+		{"refuse-connections", nil, "error", ""},
+		{"socket-removed", nil, "error", ""},
+		{"healthz", map[string]any{"text": "the token expired"}, "unhealthy", ""},
+		{"version", map[string]any{"version": "v1beta1"}, "unhealthy", scenario.OriginHouse},
+		{"key-id-empty", nil, "unhealthy", scenario.OriginHouse},
+		{"key-id-oversized", map[string]any{"size": 4096}, "unhealthy", scenario.OriginHouse},
+		{"hostile-text", map[string]any{"kind": "nul", "in": "healthz"}, "unhealthy", ""},
 	}
 }
 
@@ -50,10 +51,12 @@ func visibleFailures(contract string) *scenario.Scenario {
 	}
 	plugin := scenario.Selector{Node: "cp-1", KeyID: "1"}
 	for _, f := range failures() {
+		reported := expect(fmt.Sprintf(`report["cp-1"]["1"].status == %q && report["cp-1"]["2"].status == "healthy" && rollup.degraded.status == "True"`, f.status), "detection")
+		reported.Expect.Origin = f.origin
 		inject := &scenario.Inject{Plugin: plugin, Fault: f.fault, Params: f.params}
 		s.Steps = append(s.Steps,
 			scenario.Step{Action: inject},
-			expect(fmt.Sprintf(`report["cp-1"]["1"].status == %q && report["cp-1"]["2"].status == "healthy" && rollup.degraded.status == "True"`, f.status), "detection"),
+			reported,
 			scenario.Step{Action: &scenario.Release{Plugin: plugin}},
 			expect(`report["cp-1"]["1"].status == "healthy"`, "recovery"))
 	}

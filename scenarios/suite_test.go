@@ -157,7 +157,7 @@ func run(ctx context.Context, s *scenario.Scenario) {
 		NotAfter: notAfter, Unsupported: fit.Unsupported, Notes: fit.Notes,
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: settings.seed,
-			Reproduce: reproduce(s), Progress: steps, SourceOnly: settings.sut.SourceOnly(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.Operator.Implementation(), KeepGoing: settings.keepGoing,
+			Reproduce: reproduce(s), Progress: steps, SourceOnly: settings.sut.SourceOnly(), BackOff: settings.sut.BackOff(), Plugin: settings.sut.Plugin.Implementation(), Operator: settings.sut.Operator.Implementation(), KeepGoing: settings.keepGoing,
 		},
 		Out: settings.out, Artifacts: engine.Artifacts(settings.artifacts), Preparing: preparing,
 	})

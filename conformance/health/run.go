@@ -162,7 +162,7 @@ func (o Options) one(ctx context.Context, s Suite, sc *scenario.Scenario, execut
 	var verdict check.Verdict
 	r := execute(ctx, o.Backend, fit.Scenario, engine.Execution{
 		Options: engine.Options{
-			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), KeepGoing: !s.FirstFailureEnds,
+			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: o.Seed, SourceOnly: o.Subject.SourceOnly(), BackOff: o.Subject.BackOff(), KeepGoing: !s.FirstFailureEnds,
 			Reproduce: o.reproduce(s, sc), Progress: o.steps(sc), Operator: o.Subject.Operator.Implementation(),
 		},
 		Unsupported: fit.Unsupported, Notes: fit.Notes, Out: o.Out, Artifacts: engine.ArtifactsOnFailure,

@@ -174,7 +174,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{Catalogue: f.extensions.Faults}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: lines(w), SourceOnly: f.sut.SourceOnly(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
+			Reproduce: f.reproduce(s), Progress: lines(w), SourceOnly: f.sut.SourceOnly(), BackOff: f.sut.BackOff(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
 		Invariants: f.extensions.Invariants, Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})

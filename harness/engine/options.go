@@ -33,6 +33,8 @@ type Options struct {
 	Progress func(string)
 	// SourceOnly: the system under test is not this project's, and house rules that it breaks are listed and fail nothing.
 	SourceOnly bool
+	// BackOff is that of the reporter under test: contract.Timing.BackOff.
+	BackOff int
 	// Plugin is the KMS v2 plugin under test; zero: the plugins are fake.
 	Plugin history.Implementation
 	// Operator is the encryption operator under test; zero: it is this project's. Scenarios without an operator do not name it.

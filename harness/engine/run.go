@@ -113,6 +113,7 @@ func (r *run) head() history.Run {
 	h.Schema, h.Scenario, h.File = history.Schema, r.scenario.Name, r.scenario.File
 	h.Title, h.Area = r.scenario.Title, r.scenario.Area
 	h.Seed, h.Reproduce, h.SourceOnly, h.Plugin = r.opts.Seed, r.opts.Reproduce, r.opts.SourceOnly, r.opts.Plugin
+	h.Timing.BackOff = r.opts.BackOff
 	h.OperatorUnderTest = r.opts.operatorOf(r.scenario)
 	if r.opts.Backend != "" {
 		h.Backend = r.opts.Backend

@@ -43,7 +43,7 @@ func newClient(config *rest.Config, alternatives *altsvc.Options, operator Opera
 			return nil, fmt.Errorf("make a client for %s: %w", config.Host, err)
 		}
 	}
-	if err = ownTransport(c); err == nil {
+	if err = OwnTransport(c); err == nil {
 		made.rest, err = restClient(c)
 	}
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/util/connrotation"
 )
 
-// ownTransport replaces client-go's transport where connections come from a machine in memory (rest.Config has a dialer) and the certificate from
+// OwnTransport replaces client-go's transport where connections come from a machine in memory (rest.Config has a dialer) and the certificate from
 // a file: client-go watches the file until the process ends. As there, each handshake reads it, and another certificate closes the connections that
 // were made with the last.
-func ownTransport(c *rest.Config) error {
+func OwnTransport(c *rest.Config) error {
 	if c.Dial == nil || c.CertFile == "" {
 		return nil
 	}

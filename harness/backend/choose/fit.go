@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -18,6 +19,14 @@ type Fit struct {
 
 // SourceOnly reports whether the system under test is judged by sources alone, and not by the decisions of this project.
 func (o Options) SourceOnly() bool { return o.Others() && !o.Strict }
+
+// BackOff is that of the reporter under test (contract.Timing): one of others may follow the source.
+func (o Options) BackOff() int {
+	if o.reporterTemplate() == "" || o.Strict {
+		return 0
+	}
+	return contract.SourceBackOff
+}
 
 // InForm gives the options of a run in a wire form: one of scenario.Contracts, or scenario.BothContracts, which a reporter under test must be told.
 func (o Options) InForm(form string) (Options, error) {
@@ -38,6 +47,8 @@ const (
 	metricsPlaceholder = "{metricsAddress}"
 	wayPlaceholder     = "{connectivity}"
 	listPlaceholder    = "{alternatives}"
+	// operatorPlaceholder tells a reporter which operator's CR it writes to.
+	operatorPlaceholder = "{operator}"
 	// Where the aggregator's replicas serve streams, and where one of them does.
 	aggregatorsPlaceholder = "{aggregators}"
 	streamPlaceholder      = "{streamAddress}"
@@ -52,6 +63,9 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	}
 	if template := o.reporterTemplate(); template != "" && !strings.Contains(template, metricsPlaceholder) {
 		f.withoutMetrics()
+	}
+	if template := o.reporterTemplate(); template != "" && len(s.Topology.Aggregated()) > 0 && !strings.Contains(template, operatorPlaceholder) {
+		f.Unsupported = append(f.Unsupported, "apiServers: the reporter under test is given no "+operatorPlaceholder+", so it writes to the operator of kube-apiserver only")
 	}
 	f.unsupportedWay("connectivity", s.Topology.Connectivity, history.RoleReporter, o.reporterTemplate())
 	f.unsupportedWay("aggregatorConnectivity", s.Topology.AggregatorConnectivity, history.RoleAggregator, o.Aggregator.Command)

@@ -108,7 +108,7 @@ func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 // share; its path is short, because those of sockets must be.
 func On(ctx context.Context, on Ground, spec backend.Spec, o live.Options, dir string) (*live.Environment, error) {
 	s := spec.Scenario
-	p, err := boot(ctx, on, pool.ShapeOf(s), live.KeyIDs(s), dir, false, "")
+	p, err := boot(ctx, on, pool.ShapeOf(s), live.KeyIDs(s), dir, o.Reporter.MountSockets, "")
 	if err == nil {
 		err = p.Reset(ctx, s)
 	}

@@ -31,7 +31,7 @@ func judgeFreshOnly(v *facts.Facts) (f Finding) {
 			}
 			for _, e := range v.Clocks.Dated(node, w.Entries) {
 				f.JudgedAt(w.From, w.From)
-				limit := bound + late.slowest(span.New(e.Checked, w.From))
+				limit := bound + v.BackedOff(e.Status) + late.slowest(span.New(e.Checked, w.From))
 				age := w.From.Sub(e.Checked.Add(e.Precision))
 				if age > limit && !late.explains(w, e.Checked) {
 					f.Violate(Violation{At: w.From, From: e.Checked, To: e.Checked.Add(limit), Seq: w.Seq, Node: node, KeyID: e.KeyID, Seen: "a write carries the probe of " + e.CheckedText + ", " + text.Short(age) + " old",
@@ -47,7 +47,7 @@ func judgeFreshOnly(v *facts.Facts) (f Finding) {
 // its write has ended or was given up. So a write that was received after the probes of the next one had begun was kept
 // meanwhile, or was under way: explains tells these apart.
 func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
-	probed, probedNext := l.Plugins.ProbedAt(l.node, w.Entries), l.Plugins.ProbedAt(l.node, next.Entries)
+	probed, probedNext := l.Plugins.ProbedAt(l.node, l.ofTheTick(w.Entries)), l.Plugins.ProbedAt(l.node, l.ofTheTick(next.Entries))
 	if probed.IsZero() || !probedNext.After(probed) { // MONOTONIC judges what goes back
 		return
 	}
@@ -58,6 +58,11 @@ func (l *lateWrites) judgeKept(f *Finding, w, next facts.Write) {
 			Seen:    "a write was sent " + text.Short(w.From.Sub(probedNext)) + " after the reporter had begun to probe anew: it was kept",
 			Allowed: "what could not be written is dropped when the next results are there"})
 	}
+}
+
+// ofTheTick are the entries whose probes began with the tick of their write.
+func (l *lateWrites) ofTheTick(entries []facts.Entry) []facts.Entry {
+	return slices.DeleteFunc(slices.Clone(entries), func(e facts.Entry) bool { return l.BackedOff(e.Status) > 0 })
 }
 
 // aggregatorRedials is the time after which the aggregator, which writes the reports of streams, gives up a connection

@@ -50,7 +50,7 @@ func judgeAdvance(v *facts.Facts, f *Finding, node string, two span.Set) {
 				}
 				same[e.KeyID]++
 				f.JudgedAt(w.From, w.From)
-				if apart := time.Duration(same[e.KeyID]) * v.CadenceMin(); apart > e.Precision+v.Tolerance {
+				if apart := time.Duration(same[e.KeyID]) * v.CadenceMin(); apart > e.Precision+v.Tolerance+v.BackedOff(e.Status) {
 					f.Violate(Violation{At: w.From, Seq: w.Seq, Node: node, KeyID: e.KeyID, Seen: fmt.Sprintf("lastChecked stands still at %s in %d writes", e.CheckedText, same[e.KeyID]+1),
 						Allowed: "the time of another probe in each, at least " + text.Short(v.CadenceMin()) + " after the one before"})
 					same[e.KeyID] = 0

@@ -1,8 +1,9 @@
-package main
+package openshift
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -36,16 +37,17 @@ type report struct {
 type prober struct {
 	options
 	known []string           // by socket
+	last  []backingOff       // by socket
 	kept  []*grpc.ClientConn // of grpcBackOff
 }
 
 func newProber(o options) (*prober, error) {
-	p := &prober{options: o, known: make([]string, len(o.sockets))}
+	p := &prober{options: o, known: make([]string, len(o.sockets)), last: make([]backingOff, len(o.sockets))}
 	for _, s := range o.sockets {
 		if o.mistake != grpcBackOff {
 			break
 		}
-		conn, err := dial(s)
+		conn, err := o.dial(s)
 		if err != nil {
 			return nil, err
 		}
@@ -55,8 +57,14 @@ func newProber(o options) (*prober, error) {
 }
 
 // dial makes a connection with gRPC's own settings: it backs off for up to two minutes when it cannot connect.
-func dial(endpoint string) (*grpc.ClientConn, error) {
-	return grpc.NewClient(endpoint, grpc.WithTransportCredentials(insecure.NewCredentials()))
+func (o options) dial(endpoint string) (*grpc.ClientConn, error) {
+	with := []grpc.DialOption{grpc.WithTransportCredentials(insecure.NewCredentials())}
+	if o.host.DialFunc != nil {
+		with = append(with, grpc.WithContextDialer(func(ctx context.Context, path string) (net.Conn, error) {
+			return o.host.Dial(ctx, "unix", o.host.File(strings.TrimPrefix(path, "unix://")))
+		}))
+	}
+	return grpc.NewClient(endpoint, with...)
 }
 
 // all probes every plugin at once, so that one that hangs does not delay the others.
@@ -68,14 +76,39 @@ func (p *prober) all(ctx context.Context) []report {
 	var probes sync.WaitGroup
 	for i, s := range p.sockets {
 		probes.Go(func() {
+			if p.backOff && p.last[i].skips() {
+				reports[i] = p.last[i].report
+				return
+			}
 			r := report{NodeName: p.node, KeyID: socket.FindStringSubmatch(s)[1], LastCheckedTime: time.Now().UTC().Format(time.RFC3339)}
 			answer, err := p.status(ctx, i)
 			p.judge(&r, answer, err, i)
+			p.last[i].note(r)
 			reports[i] = r
 		})
 	}
 	probes.Wait()
 	return reports
+}
+
+// backingOff is what was reported of a plugin, and its failures in a row. Its zero value is a plugin that was not called.
+type backingOff struct {
+	report   report
+	failures int
+	skipped  bool
+}
+
+func (b *backingOff) note(r report) {
+	b.report = r
+	if b.failures++; r.Status == healthy {
+		b.failures = 0
+	}
+}
+
+// skips reports whether the next call is left out: after two failures every second one is. A longer back-off would let the report grow stale.
+func (b *backingOff) skips() bool {
+	b.skipped = b.failures >= 2 && !b.skipped
+	return b.skipped
 }
 
 // scan adds the plugins whose sockets lie in the folder of the first.
@@ -84,6 +117,7 @@ func (p *prober) scan() {
 	for _, f := range found {
 		if s := "unix://" + f; socket.MatchString(s) && !slices.Contains(p.sockets, s) {
 			p.sockets, p.known = append(p.sockets, s), append(p.known, "")
+			p.last = append(p.last, backingOff{})
 		}
 	}
 }
@@ -95,7 +129,7 @@ func (p *prober) status(ctx context.Context, i int) (*kmsv2.StatusResponse, erro
 	if p.kept != nil {
 		return kmsv2.NewKeyManagementServiceClient(p.kept[i]).Status(ctx, &kmsv2.StatusRequest{})
 	}
-	conn, err := dial(p.sockets[i])
+	conn, err := p.dial(p.sockets[i])
 	if err != nil {
 		return nil, err
 	}
