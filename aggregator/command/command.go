@@ -155,6 +155,7 @@ func (o Options) config(h host.Host, log *slog.Logger, registry prometheus.Regis
 		AlwaysActive: o.KMSActive == kmsAlways,
 		Union:        contract.Union{Inertia: inertia, Leave: o.ClusterOperator == operatorLeave},
 		Election:     o.election(),
+		Decide:       o.decide(),
 		Streaming:    streaming,
 	}, nil
 }
@@ -166,6 +167,14 @@ func (o Options) failover(h host.Host) *altsvc.Options {
 	}
 	a := controller.Failover(h, o.Alternatives)
 	return &a
+}
+
+// decide is nil for the default.
+func (o Options) decide() func(core.Input, core.Memory) core.Decision {
+	if o.Profile == contract.AggregatorConvergence {
+		return core.Converge
+	}
+	return nil
 }
 
 func (o Options) election() *election.Options {

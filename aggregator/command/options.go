@@ -24,6 +24,8 @@ type Options struct {
 	PodNodeLabel string
 	KMSActive    string
 	Inertia      []string
+	// Profile is rollups or convergence.
+	Profile string
 	// ClusterOperator is unite or leave.
 	ClusterOperator string
 	MetricsAddress  string
@@ -65,6 +67,7 @@ func Defaults() Options {
 		Interval:        contract.DefaultTiming().Interval,
 		NodeSelector:    "node-role.kubernetes.io/control-plane",
 		KMSActive:       kmsAuto,
+		Profile:         contract.AggregatorRollups,
 		ClusterOperator: operatorUnite,
 		MetricsAddress:  "127.0.0.1:9798",
 		LogFormat:       logJSON,
@@ -86,6 +89,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.PodNodeLabel, "pod-node-label", o.PodNodeLabel, "label of those pods that names the node that they report for; empty: the node that they run on")
 	f.StringVar(&o.KMSActive, "kms-active", o.KMSActive, "auto: as apiservers.config.openshift.io/cluster says; always: do not look there")
 	f.StringSliceVar(&o.Inertia, "degraded-inertia", o.Inertia, "how long a condition must be True or Unknown before the ClusterOperator's Degraded shows it: a duration, and TYPE=DURATION for single types, such as 2m,NodeControllerDegraded=10m (default none)")
+	f.StringVar(&o.Profile, "profile", o.Profile, "rollups: KMSPlugins conditions of reports; convergence: only whether remote key ids agree, as OpenShift's encryption controllers do")
 	f.StringVar(&o.ClusterOperator, "cluster-operator", o.ClusterOperator, "unite: write the union of the conditions to the ClusterOperator; leave: the status controller of another program does")
 	f.StringVar(&o.MetricsAddress, "metrics-address", o.MetricsAddress, "host:port of /metrics, /healthz and /readyz; empty for none")
 	f.StringVar(&o.LogFormat, "log-format", o.LogFormat, "json or text")

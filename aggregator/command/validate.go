@@ -32,6 +32,7 @@ func (o Options) Validate() []error {
 	c.that(o.PodNamespace == "" || o.PodSelector != "", "--pod-namespace %q: needs --pod-selector", o.PodNamespace)
 	c.that(o.PodNodeLabel == "" || o.PodSelector != "", "--pod-node-label %q: needs --pod-selector", o.PodNodeLabel)
 	c.that(o.KMSActive == kmsAuto || o.KMSActive == kmsAlways, "--kms-active %q: expected auto or always", o.KMSActive)
+	c.that(contract.AggregatorProfileOf(o.Profile).Name == o.Profile, "--profile %q: expected rollups or convergence", o.Profile)
 	_, err = contract.ParseInertia(o.Inertia)
 	c.noError("--degraded-inertia", err)
 	c.that(o.ClusterOperator == operatorUnite || o.ClusterOperator == operatorLeave, "--cluster-operator %q: expected unite or leave", o.ClusterOperator)

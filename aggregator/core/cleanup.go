@@ -11,12 +11,16 @@ import (
 type Removal struct {
 	// Nodes whose reports go, in both wire forms; sorted.
 	Nodes []string
+	// Entries of the typed form go one by one.
+	Entries []contract.TypedReport
 	// Conditions that go: the aggregator's own rollups, when KMS was disabled.
 	Conditions []string
 }
 
 // Empty is true when nothing is to be removed.
-func (r Removal) Empty() bool { return len(r.Nodes) == 0 && len(r.Conditions) == 0 }
+func (r Removal) Empty() bool {
+	return len(r.Nodes) == 0 && len(r.Entries) == 0 && len(r.Conditions) == 0
+}
 
 // cleanup decides what goes. A report whose node (or KMS) was seen to go is removed at once. Any other orphan is
 // removed when it is stale, and not before: it was re-created by a reporter that is still shutting down, which would

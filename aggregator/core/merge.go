@@ -28,7 +28,9 @@ func reportIn(messages []string, items []contract.TypedReport) Report {
 	for _, t := range items {
 		r.addTyped(t)
 	}
-	return r.report()
+	report := r.report()
+	report.Typed = append([]contract.TypedReport(nil), items...)
+	return report
 }
 
 func (r *rawReport) addMessage(message string) {

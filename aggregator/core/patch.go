@@ -31,7 +31,9 @@ func RemovalPatch(cr map[string]any, op Operator, r Removal) []PatchOp {
 	ops := removeItems(cr, []string{"status", "conditions"}, func(item map[string]any) bool {
 		return slices.Contains(types, text(item, "type"))
 	})
-	typed := func(item map[string]any) bool { return slices.Contains(r.Nodes, text(item, "nodeName")) }
+	typed := func(item map[string]any) bool {
+		return slices.Contains(r.Nodes, text(item, "nodeName")) || slices.Contains(r.Entries, typedItem(item))
+	}
 	if items := list(cr, op.TypedPath...); len(items) > 0 && allMatch(items, typed) {
 		return append(ops, removeAt(cr, emptied(cr, op.TypedPath))...)
 	}

@@ -19,6 +19,8 @@ type Observed struct {
 
 // Report is what one node's reporter said, in whichever wire form.
 type Report struct {
+	// Typed are the items of the typed form as they stand; nothing may change them.
+	Typed []contract.TypedReport
 	// Entries that could be read, the write key first.
 	Entries []contract.Entry
 	// Problems say why (a part of) the report could not be read, safe to print; empty for a well-formed report.

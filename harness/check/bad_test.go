@@ -170,6 +170,17 @@ func complaining(condition string, last time.Duration, lies string) func() []his
 	})
 }
 
+// converging has an aggregator of another profile than the one that runs.
+func converging(more func(*world), last time.Duration) func() []history.Event {
+	return func() []history.Event {
+		w := newWorld(3, "1")
+		w.run.AggregatorProfile, w.run.Contract = contract.AggregatorConvergence, history.FormHealthReports
+		more(w)
+		w.boot()
+		return w.finish(last)
+	}
+}
+
 // idleOperator is one with an operator that decides nothing.
 func idleOperator(build func() []history.Event) func() []history.Event {
 	return func() []history.Event {
@@ -675,6 +686,16 @@ func knownBad() []known {
 		}, noted("", "kek-1"))},
 		{"an object lies in clear text while all is said to be encrypted", "ENCRYPTED", "NO-DATA-LOSS", complaining("Encrypted", 25*sec, "identity")},
 		{"a condition of a controller stays without a cause", "CONDITION-ENDS", "UNION", complaining("EncryptionKeyControllerDegraded", 200*sec, "kms-1")},
+		{"an aggregator that says nothing of agreement", "AGREEMENT", "OWNERSHIP", converging(func(*world) {}, 90*sec)},
+		{"an aggregator that degrades at once", "AGREEMENT-DEGRADED", "AGREEMENT OWNERSHIP", converging(func(w *world) {
+			w.at(12*sec, func(w *world) {
+				w.set(history.Condition{Type: contract.ConditionConvergenceDegraded, Status: "True", Reason: "X", LastTransitionTime: stamp(w.now)})
+				w.publish("degraded", w.now)
+			})
+		}, 20*sec)},
+		{"an aggregator that leaves what is old", "AGREEMENT-PRUNED", "AGREEMENT OWNERSHIP CADENCE", converging(func(w *world) {
+			w.at(10*sec, func(w *world) { w.stopReporter("cp-2") })
+		}, 700*sec)},
 		{"an facts.Entry is refused for its content", "ACCEPTED", "", extra(byReporter(refusedApply("Invalid", history.Cause{Reason: "FieldValueRequired",
 			Message: "Required value", Field: "status.encryptionStatus.healthReports[0].remoteKeyID"}), 422))},
 		{"an apply without force meets another manager", "OWNERSHIP", "", extra(byReporter(unforced(refusedApply("Conflict", history.Cause{Reason: "FieldManagerConflict",

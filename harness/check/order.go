@@ -46,9 +46,9 @@ func causalOrder() [layers]layerRow {
 		layerWritten:  {[]string{"FORMAT"}, layerShown},
 		layerAnswered: {[]string{"TRUTHFUL-PROBE"}, layerShown},
 		layerPaced:    {[]string{"CADENCE", "FRESH-ONLY", "MONOTONIC"}, layerShown},
-		layerDerived: {[]string{"NO-FORGED-EXCUSE", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "ENCRYPTED", "CONDITION-ENDS", "KEY-ID-STABLE", "UID", "NOTHING-SECRET", "CONVERGENCE", "ROLLUP-TRUTH", "STREAM-TRUTH",
+		layerDerived: {[]string{"NO-FORGED-EXCUSE", "NO-DATA-LOSS", "SWITCH-ORDER", "OPERATOR-CONVERGENCE", "ENCRYPTED", "CONDITION-ENDS", "KEY-ID-STABLE", "UID", "NOTHING-SECRET", "CONVERGENCE", "ROLLUP-TRUTH", "AGREEMENT", "AGREEMENT-PRUNED", "STREAM-TRUTH",
 			"UNION", "QUIET", "NO-ORPHAN", "NO-RESURRECTION", "ABSENCE-IS-NOT-BROKEN", "STALE-UNKNOWN"}, layerShown},
-		layerShown:   {[]string{"FALSE-HEALTHY", "FALSE-ALARM", "DETECTION", "RECOVERY"}, layerSteps},
+		layerShown:   {[]string{"FALSE-HEALTHY", "FALSE-ALARM", "DETECTION", "RECOVERY", "AGREEMENT-DEGRADED"}, layerSteps},
 		layerSteps:   {nil, layers},
 		layerNothing: {[]string{"NOTHING-RAN"}, layers},
 	}

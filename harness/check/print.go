@@ -62,8 +62,11 @@ func printTable(b *strings.Builder, v Verdict) {
 	fmt.Fprintln(t, "INVARIANT\tSTATUS\tJUDGED\tVIOLATIONS")
 	for _, r := range v.Invariants {
 		note := ""
-		if r.Status == Excused {
+		switch {
+		case r.Status == Excused:
 			note = "  (" + text.Quoted(r.Excuse) + ")"
+		case r.Unpromised != "" && v.AggregatorProfile != "":
+			note = "  (because " + r.Unpromised + ")"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}

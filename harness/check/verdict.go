@@ -39,6 +39,8 @@ type Result struct {
 	Measures   []Measure   `json:"measures,omitempty"`
 	// During is how many of Judged were judged while, or shortly after, a fault of each kind was in force.
 	During map[string]int `json:"during,omitempty"`
+	// Unpromised is why nothing was judged, where the aggregator does not promise it.
+	Unpromised string `json:"unpromised,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
 	Excuse string `json:"excuse,omitempty"`
 	// House are the violations of house rules that fail nothing: those of a run that is judged by the sources alone. Count is without them.
@@ -59,19 +61,21 @@ type Expectations struct {
 // Verdict is the judgement of one history.
 type Verdict struct {
 	// Outcome is the verdict in one word; OK: it passed.
-	Outcome      Outcome      `json:"outcome"`
-	OK           bool         `json:"ok"`
-	Scenario     string       `json:"scenario"`
-	Backend      string       `json:"backend"`
-	Plugin       string       `json:"plugin,omitempty"`   // under test, with its version; empty: the plugins are fake
-	Operator     string       `json:"operator,omitempty"` // under test; empty: there is none, or it is this project's
-	Reproduce    string       `json:"reproduce,omitempty"`
-	Events       int          `json:"events"`
-	Actions      int          `json:"actions"`
-	Invariants   []Result     `json:"invariants"`
-	Expectations Expectations `json:"expectations"`
-	Detection    Latency      `json:"detection"`
-	Recovery     Latency      `json:"recovery"`
+	Outcome  Outcome `json:"outcome"`
+	OK       bool    `json:"ok"`
+	Scenario string  `json:"scenario"`
+	Backend  string  `json:"backend"`
+	Plugin   string  `json:"plugin,omitempty"`   // under test, with its version; empty: the plugins are fake
+	Operator string  `json:"operator,omitempty"` // under test; empty: there is none, or it is this project's
+	// AggregatorProfile names what the aggregator promises; empty: the default.
+	AggregatorProfile string       `json:"aggregatorProfile,omitempty"`
+	Reproduce         string       `json:"reproduce,omitempty"`
+	Events            int          `json:"events"`
+	Actions           int          `json:"actions"`
+	Invariants        []Result     `json:"invariants"`
+	Expectations      Expectations `json:"expectations"`
+	Detection         Latency      `json:"detection"`
+	Recovery          Latency      `json:"recovery"`
 	// Starvation is for how long the harness, etcd or an API server waited for a processor. Inconclusive is how that explains what failed in an
 	// inconclusive run.
 	Starvation   time.Duration `json:"starvedFor"`
@@ -95,7 +99,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	events = facts.Without(events, func(e *history.Event) bool { return !e.HasPayload() }) // history.Read refuses them, but a caller may pass some
 	all := facts.All(events)
 	v := all[0]
-	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), Reproduce: v.Run.Reproduce, Events: len(events)}
+	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), AggregatorProfile: v.Run.AggregatorProfile, Reproduce: v.Run.Reproduce, Events: len(events)}
 	if !v.Period.From.IsZero() {
 		out.Duration = v.Period.Length()
 	}
@@ -107,7 +111,10 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	for _, i := range append(Invariants(), own...) {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		f := find(all, i)
+		var f Finding
+		if promised(v, i) {
+			f = find(all, i)
+		}
 		switch i.ID {
 		case invariants.DetectionID:
 			out.Detection = invariants.Summarize(f.Latencies, v.DetectionBound()+v.Tolerance)
@@ -129,6 +136,9 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	return out
 }
 
+// promised reports whether the aggregator promises what an invariant is about.
+func promised(v *facts.Facts, i Invariant) bool { return v.Profile.Makes(i.Promise) }
+
 // find judges each API server by itself.
 func find(all []*facts.Facts, i Invariant) Finding {
 	f := i.Judge(all[0])
@@ -147,6 +157,7 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 		house = f.TakeHouse()
 	}
 	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: countDuring(faults, f.When), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
+	excused = excused && promised(v, i)
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
@@ -157,6 +168,9 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 		f.Violate(Violation{At: v.Period.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case f.Judged == 0:
 		r.Status = NotJudged
+	}
+	if !promised(v, i) {
+		r.Unpromised = fmt.Sprintf("an aggregator of the profile %s does not promise %s", v.Profile.Name, i.Promise)
 	}
 	first := func(all []Violation) (some []Violation) {
 		for _, x := range all[:min(len(all), MaxViolations)] {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -17,8 +18,7 @@ const settledFor = "2I"
 const (
 	// healthy is the control before: exactly the expected plugins are reported, all healthy, and the rollups say so.
 	// API is where an API server's variables are: nothing, or apiServer["NAME"] and a point.
-	healthy = `APIkmsActive && APIrollup.degraded.status == "False" && APIrollup.degraded.reason == "AsExpected" && ` +
-		`APIrollup.available.status == "True" && APIplugins.size() > 0 && APIreports.size() == APIplugins.size() && ` +
+	healthy = `APIkmsActive && ` + rollupsSay + ` && APIplugins.size() > 0 && APIreports.size() == APIplugins.size() && ` +
 		`APIplugins.all(p, p.node in APIreport && p.keyID in APIreport[p.node] && APIreport[p.node][p.keyID].status == "healthy")`
 	// fresh is demanded after the steps, when a report may still be one from before an outage.
 	fresh = `APIplugins.all(p, APIreport[p.node][p.keyID].fresh)`
@@ -28,6 +28,12 @@ const (
 	noRollups      = `!APIrollup.degraded.exists && !APIrollup.available.exists && !APIrollup.progressing.exists`
 	// well is the control after: the steps may have disabled KMS.
 	well = gone + " || " + healthy + " && " + fresh
+)
+
+// What an aggregator of the profile convergence says in a cluster that is well. It leaves the reports of a cluster that does not use KMS.
+const (
+	agreed     = `conditions["` + contract.ConditionConvergenceProgressing + `"].status == "False" && conditions["` + contract.ConditionConvergenceDegraded + `"].status == "False"`
+	rollupsSay = `APIrollup.degraded.status == "False" && APIrollup.degraded.reason == "AsExpected" && APIrollup.available.status == "True"`
 )
 
 // before returns the control before the steps. An operator begins with clear text, since enabling encryption is part of
@@ -41,6 +47,9 @@ func (r *run) before() string {
 
 // ofEach is an expression that demands the same of every API server.
 func (r *run) ofEach(text string) string {
+	if r.scenario.Topology.AggregatorProfile == contract.AggregatorConvergence {
+		text = strings.NewReplacer(gone, "!APIkmsActive", rollupsSay, agreed).Replace(text)
+	}
 	if r.scenario.LastKeyStays {
 		text = strings.ReplaceAll(text, gone, goneButReports)
 	}

@@ -30,6 +30,8 @@ type Run struct {
 	Connectivity string `json:"connectivity,omitempty"`
 	// AggregatorConnectivity is how aggregators reach it: ConnectService (also when empty), ConnectLoopback, ConnectStatic or ConnectAltSvc.
 	AggregatorConnectivity string `json:"aggregatorConnectivity,omitempty"`
+	// AggregatorProfile names the contract.AggregatorProfile by which aggregators are judged; empty: the default one.
+	AggregatorProfile string `json:"aggregatorProfile,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
 	// CRDs is the variant of the operators' CRDs: CRDsDefault, CRDsGateOff, or CRDsTechPreview (also when empty).

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -39,6 +40,9 @@ func (s Scenario) WithDefaults() *Scenario {
 	s.Operator = cmp.Or(s.Operator, Operators()[0])
 	if t.CRDs == history.CRDsTechPreview {
 		t.CRDs = ""
+	}
+	if t.AggregatorProfile == contract.AggregatorRollups {
+		t.AggregatorProfile = ""
 	}
 	if t.ReporterToken == TokenBound {
 		t.ReporterToken = ""

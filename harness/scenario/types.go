@@ -67,6 +67,8 @@ type Topology struct {
 	ReporterToken string `yaml:"reporterToken,omitempty" enum:"bound,secret" description:"what reporters with connectivity service show: bound, a token that expires and ends with their pod; secret, the legacy token of a Secret for each node, which does not expire and ends with the Secret; default bound"`
 	// AggregatorConnectivity is empty for service.
 	AggregatorConnectivity string `yaml:"aggregatorConnectivity,omitempty" enum:"loopback,service,static,altsvc" description:"how aggregators reach the API: loopback, the API server of a node alone; service, static and altsvc as reporters do; default service"`
+	// AggregatorProfile is empty for contract.AggregatorRollups.
+	AggregatorProfile string `yaml:"aggregatorProfile,omitempty" enum:"rollups,convergence" description:"what the aggregators promise: rollups of reports; convergence, only whether remote key ids agree, as OpenShift's does: sim then has the timing of production; default rollups"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool `yaml:"-"`
 }

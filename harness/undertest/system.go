@@ -51,6 +51,8 @@ type Reporter struct {
 type Aggregator struct {
 	// Command is a template as of Reporter.Command; empty: this project's aggregator.
 	Command string `json:"command,omitempty" template:"program" usage:"command template of the aggregator under test (docs/aggregator.md)"`
+	// Profile is what it promises: the name of a contract.AggregatorProfile; empty: what a scenario asks for.
+	Profile string `json:"profile,omitempty" enum:"rollups,convergence" usage:"what the aggregator promises: rollups of reports, or convergence, the agreement on remote key ids as OpenShift's does (default what a scenario asks for)"`
 	Product
 }
 

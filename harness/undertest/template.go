@@ -25,7 +25,7 @@ func PluginPlaceholders() []string {
 // Placeholders are what the command template of a reporter, an aggregator or an operator may contain.
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
-		"contract", "operator", "version", "podImage", "connectivity", "alternatives", "instance", "leaderElect", "degradedInertia", "clusterOperator", "encrypt", "beforeKMS",
+		"contract", "operator", "version", "podImage", "connectivity", "alternatives", "instance", "leaderElect", "degradedInertia", "clusterOperator", "aggregatorProfile", "encrypt", "beforeKMS",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 

@@ -74,7 +74,7 @@ func (m Mutant) Backend() string {
 func All() []Mutant {
 	return slices.Concat(
 		of(Reporter, emission(), failingOver(), choosing(), connecting(), streamingReporters(), configuredReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
-		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), uniting(), connectingAggregators(), streamingAggregators(), configuringAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
+		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), converging(), uniting(), connectingAggregators(), streamingAggregators(), configuringAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
 		of(Operator, switches(), aggregatedSwitches(), deciders(), starters(), claimants()),
 		of(Cluster, policies()),

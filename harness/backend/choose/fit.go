@@ -82,6 +82,7 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if o.Aggregator.Command != "" && !s.ClusterOperator.Union().Inertia.IsZero() && !strings.Contains(o.Aggregator.Command, "{degradedInertia}") {
 		f.lacks("clusterOperator.degradedInertia: aggregator.command has no {degradedInertia}")
 	}
+	f.ofAggregator(o.Aggregator, backend)
 	if o.Aggregator.Command != "" && !o.Strict {
 		var changed []string
 		if f.Scenario, changed = statusesOnly(f.Scenario); len(changed) > 0 {

@@ -90,7 +90,7 @@ func (e *Environment) RunMetadata() history.Run {
 	return history.Run{
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity,
-		AggregatorConnectivity: e.scenario.Topology.AggregatorConnectivity, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.Reporter.Identity,
+		AggregatorConnectivity: e.scenario.Topology.AggregatorConnectivity, AggregatorProfile: e.scenario.Topology.AggregatorProfile, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.Reporter.Identity,
 		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
 	}
 }

@@ -92,7 +92,7 @@ const (
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
-		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
+		" --profile={aggregatorProfile} --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
 	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
 	// takes that, a probe and a reserve. A check takes checkTimeout, and the time until its result is seen. Few revisions are kept, so that pruning is seen.

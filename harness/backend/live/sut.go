@@ -195,8 +195,9 @@ func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
 		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
 		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.Name,
-		"degradedInertia": sut.e.scenario.ClusterOperator.Union().Inertia.String(),
-		"clusterOperator": map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
+		"aggregatorProfile": contract.AggregatorProfileOf(sut.e.scenario.Topology.AggregatorProfile).Name,
+		"degradedInertia":   sut.e.scenario.ClusterOperator.Union().Inertia.String(),
+		"clusterOperator":   map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type Facts struct {
 	APIServer string // an aggregated one; empty: kube-apiserver
 	Run       history.Run
+	Profile   contract.AggregatorProfile // what the aggregator promises
 	Bounds
 	Log
 
@@ -70,6 +71,7 @@ func New(events []history.Event) *Facts {
 		v.Run = *e.Run
 	}
 	log, run := &v.Log, &v.Run
+	v.Profile = contract.AggregatorProfileOf(run.AggregatorProfile)
 	v.Bounds = boundsOf(run)
 	v.Actions = newActions(log, v.Tolerance)
 	v.Expectations = newExpectations(log)

@@ -1,5 +1,7 @@
 package invariants
 
+import "github.com/kmsharness/kmsharness/contract"
+
 // All are all invariants, in the order in which they are shown.
 func All() []Invariant {
 	return []Invariant{
@@ -20,6 +22,7 @@ func All() []Invariant {
 			Statement: "once a plugin of an expected node has failed for longer than the detection bound, KMSPluginsDegraded is not False until it has recovered",
 			Source:    "Timing that a user may rely on",
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeFalseHealthy,
 		},
 		{
@@ -28,6 +31,7 @@ func All() []Invariant {
 			Source:    "Timing that a user may rely on",
 			Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeFalseAlarm,
 		},
 		{
@@ -35,6 +39,7 @@ func All() []Invariant {
 			Statement: "a plugin that starts to fail is visible in the rollup within I + J + R + W + A",
 			Source:    "Timing that a user may rely on",
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeDetection,
 		},
 		{
@@ -42,6 +47,7 @@ func All() []Invariant {
 			Statement: "a plugin that recovers is visible in the rollup within I + J + R + W + A",
 			Source:    "Timing that a user may rely on",
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeRecovery,
 		},
 		{
@@ -49,6 +55,7 @@ func All() []Invariant {
 			Statement: "a node whose last successful write is older than 4 I + A makes the rollup Unknown or worse, never False",
 			Source:    "Timing that a user may rely on",
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeStaleUnknown,
 		},
 		{
@@ -57,6 +64,7 @@ func All() []Invariant {
 			Source:    "The aggregator",
 			Rules:     []Rule{{Code: "true", Statement: "a node that has not yet reported never makes the rollup True"}},
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeAbsence,
 		},
 		{
@@ -64,6 +72,7 @@ func All() []Invariant {
 			Statement: "no report of a gone node, and no KMS rollup after KMS was disabled, survives the cleanup bound",
 			Source:    "The aggregator, cleanup",
 			Timed:     AllTimed,
+			Promise:   contract.PromiseCleanup,
 			Judge:     judgeNoOrphan,
 		},
 		{
@@ -157,8 +166,9 @@ func All() []Invariant {
 				{Code: "reasons", Statement: houseReasons, House: true},
 				{Code: "bound", Statement: "the message of a rollup has at most 4096 characters", House: true},
 			},
-			Timed: AllTimed,
-			Judge: judgeRollupTruth,
+			Timed:   AllTimed,
+			Promise: contract.PromiseRollups,
+			Judge:   judgeRollupTruth,
 		},
 		{
 			ID:        "QUIET",
@@ -166,6 +176,7 @@ func All() []Invariant {
 			Source:    "The aggregator",
 			Rules:     []Rule{{Code: "restraint", Statement: "an aggregator that is refused asks at most ten times in a second, and keeps to Retry-After", House: true}},
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeQuiet,
 		},
 		{
@@ -174,6 +185,7 @@ func All() []Invariant {
 			Source:    "The aggregator, suffix routing",
 			Rules:     []Rule{{Code: "reports", Statement: "no condition of a reporter is in the ClusterOperator"}},
 			Timed:     AllTimed,
+			Promise:   contract.PromiseUnion,
 			Judge:     judgeUnion,
 		},
 		{
@@ -182,6 +194,7 @@ func All() []Invariant {
 			Source:    "The aggregator, convergence",
 			Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
 			Timed:     AllTimed,
+			Promise:   contract.PromiseRollups,
 			Judge:     judgeConvergence,
 		},
 		{
@@ -235,6 +248,43 @@ func All() []Invariant {
 			Source:    "Switching the encryption",
 			Timed:     AllTimed,
 			Judge:     judgeConditionEnds,
+		},
+		{
+			ID:        "AGREEMENT",
+			Statement: "KmsHealthReportsProgressing is True while entries of one keyID that are younger than ten minutes name different remote key ids, and False while they do not, within a resync and a write",
+			Source:    "Aggregators of the profile convergence",
+			Rules: []Rule{
+				{Code: "missed", Statement: "it is True while remote key ids differ"},
+				{Code: "settled", Statement: "it is False once they agree"},
+				{Code: "names", Statement: "it names all entries"},
+			},
+			Promise: contract.PromiseAgreement,
+			Timed:   AllTimed,
+			Judge:   judgeConverged,
+		},
+		{
+			ID:        "AGREEMENT-DEGRADED",
+			Statement: "KmsHealthReportsDegraded is True exactly while KmsHealthReportsProgressing has been for an hour",
+			Source:    "Aggregators of the profile convergence",
+			Rules: []Rule{
+				{Code: "early", Statement: "it is not True before"},
+				{Code: "late", Statement: "it is True a resync and a write later"},
+			},
+			Promise: contract.PromiseAgreement,
+			Timed:   AllTimed,
+			Judge:   judgeDegradedAfter,
+		},
+		{
+			ID:        "AGREEMENT-PRUNED",
+			Statement: "an entry is removed when its lastCheckedTime is ten minutes old, within a resync and a write and not before",
+			Source:    "Aggregators of the profile convergence",
+			Rules: []Rule{
+				{Code: "early", Statement: "it is not removed before"},
+				{Code: "late", Statement: "it is removed a resync and a write later"},
+			},
+			Promise: contract.PromiseAgreement,
+			Timed:   AllTimed,
+			Judge:   judgePruned,
 		},
 		{
 			ID:        "LEAST-PRIVILEGE",

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/span"
 )
@@ -24,6 +25,8 @@ type Invariant struct {
 	Source string
 	// Rules are the parts that a certificate tells apart, and those that rest on decisions of this project.
 	Rules []Rule
+	// Promise of an aggregator that it is about; empty: it is about none. A run whose aggregator does not make it is not judged.
+	Promise contract.Promise
 
 	// Timed is whether a delay can cause a violation: CPU starvation explains no other.
 	Timed TimedPart

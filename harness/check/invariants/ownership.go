@@ -26,7 +26,7 @@ func judgeOwnership(v *facts.Facts) (f Finding) {
 				a.judgeManager(&f, r, unforced)
 			}
 			if r.Succeeded() {
-				judgeWriter(&f, r)
+				judgeWriter(v, &f, r)
 			}
 		}
 	}
@@ -35,7 +35,7 @@ func judgeOwnership(v *facts.Facts) (f Finding) {
 	}
 	old := facts.NoCR()
 	for i, s := range v.CR.Snapshots {
-		a.judgeOwners(&f, old, s)
+		a.judgeOwners(v, &f, old, s)
 		if i > 0 {
 			a.judgeChanges(v, &f, old, s)
 		}
@@ -76,10 +76,10 @@ func (a authors) judgeManager(f *Finding, r *facts.Request, unforced map[author]
 }
 
 // judgeWriter judges what a request of the system under test says by itself.
-func judgeWriter(f *Finding, r *facts.Request) {
+func judgeWriter(v *facts.Facts, f *Finding, r *facts.Request) {
 	other, wrote, allowed := r.Body.ForeignTo(r.Node), " wrote ", "only its own entry "+text.Quoted(contract.ConditionType(r.Node))
 	if r.Node == "" {
-		rollups := contract.RollupTypes()
+		rollups := v.Profile.Conditions
 		other = r.Body.Beyond(func(t string) bool { return slices.Contains(rollups, t) }, "")
 		wrote, allowed = " applied ", "only the conditions "+strings.Join(rollups, ", ")
 	}
@@ -93,10 +93,10 @@ func judgeWriter(f *Finding, r *facts.Request) {
 const unnamedManager = "unknown"
 
 // judgeOwners compares managedFields, where they changed, with who may own what.
-func (a authors) judgeOwners(f *Finding, old, s facts.Snapshot) {
+func (a authors) judgeOwners(v *facts.Facts, f *Finding, old, s facts.Snapshot) {
 	for _, field := range slices.Sorted(maps.Keys(s.Object.Owners)) {
 		owners := s.Object.Owners[field]
-		want, some := ownerOf(field)
+		want, some := ownerOf(field, v.Profile.Conditions)
 		if !some || slices.Equal(old.Object.Owners[field], owners) {
 			continue
 		}
@@ -109,13 +109,13 @@ func (a authors) judgeOwners(f *Finding, old, s facts.Snapshot) {
 	}
 }
 
-// ownerOf is who in the system under test may own a field; false if anybody may.
-func ownerOf(field string) (author, bool) {
+// ownerOf is who in the system under test may own a field; false if anybody may. rollups are conditions of the aggregator.
+func ownerOf(field string, rollups []string) (author, bool) {
 	if t, ok := strings.CutPrefix(field, "condition/"); ok {
 		if n, ok := contract.NodeOfCondition(t); ok {
 			return author{node: n}, true
 		}
-		return author{}, slices.Contains(contract.RollupTypes(), t)
+		return author{}, slices.Contains(rollups, t)
 	}
 	if t, ok := strings.CutPrefix(field, "report/"); ok {
 		n, _, _ := strings.Cut(t, "/")
@@ -238,7 +238,7 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 		if _, isReport := contract.NodeOfCondition(t); isReport {
 			continue
 		}
-		how, isRollup, want := " was written", slices.Contains(contract.RollupTypes(), t), "only by its own writer, never by reporter or aggregator"
+		how, isRollup, want := " was written", slices.Contains(v.Profile.Conditions, t), "only by its own writer, never by reporter or aggregator"
 		if new.Conditions[t] == nil {
 			how = " was removed"
 		}
@@ -250,7 +250,7 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 	for _, n := range facts.Changed(old.Reports, new.Reports) {
 		was, is := old.Reports[n], new.Reports[n]
 		if is == nil {
-			needed := stillNeeded(v, n, was, new.At)
+			needed := v.Profile.PruneAfter == 0 && stillNeeded(v, n, was, new.At)
 			out = append(out, change{n, "the report of " + n + " was removed", "by the reporter of " + n + ", or by the aggregator once the node is gone, or if the report is larger than reports may be",
 				func(r *facts.Request) bool { return r.Node == n || !r.UnderTest() || r.ByAggregator() && !needed }})
 			continue

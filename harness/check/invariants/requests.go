@@ -64,13 +64,13 @@ func grouped[K comparable](all []*facts.Request, key func(*facts.Request) K) (gr
 
 // invalid reports whether an API server refused a request for its content, and would refuse it from any user. Codes that
 // tell of load, of rights or of a lost race do not count. Two exceptions: a JSON patch whose test fails is refused as
-// 422 by design, which is how its sender learns that the object has changed; and an apply of an unknown field is 500.
+// 422 by design, which is how its sender learns that the object has changed, and names no field; and an apply of an unknown field is 500.
 func invalid(r *facts.Request) bool {
 	switch r.Code {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType:
 		return true
 	case http.StatusUnprocessableEntity:
-		return r.ContentType != string(types.JSONPatchType) && !r.CrowdedOut()
+		return (r.ContentType != string(types.JSONPatchType) || len(r.Causes) > 0) && !r.CrowdedOut()
 	case http.StatusConflict: // an apply without force, of a field that another manager owns; of a reporter the missing force is the mistake (OWNERSHIP)
 		return r.IsApply() && (r.Force || r.Node == "")
 	case http.StatusInternalServerError:

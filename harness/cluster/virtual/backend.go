@@ -96,10 +96,14 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 	if spec.OutDir == "" {
 		spec.OutDir = filepath.Join(dir, "kept") // which is deleted when the control plane is closed
 	}
+	timing := b.options.Timing
+	if spec.Scenario.Topology.AggregatorProfile == contract.AggregatorConvergence {
+		timing = contract.DefaultTiming() // its bounds are of production: reports each second would cost a minute of a processor
+	}
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
-	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, b.options.Timing.Interval/2).String()}, b.options.PluginArgs)
-	on := &ground{machine: m, types: types, timing: b.options.Timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
+	m.further = slices.Concat([]string{"--poll=" + max(plugin.DefaultPoll, timing.Interval/2).String()}, b.options.PluginArgs)
+	on := &ground{machine: m, types: types, timing: timing, manifest: b.options.Manifest, altSvc: b.options.AltSvc, encryption: b.options.Encryption}
 	e, err := local.On(ctx, on, spec, live.Options{System: b.options.System, TestHooks: b.options.TestHooks}, dir)
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
