@@ -111,6 +111,7 @@ func ruleCommand(to connect[*remotekms.Client]) *cobra.Command {
 	cmd.Flags().StringVar(&r.CutOff, "cut-off", "", "refuse (the connection breaks) or hang (no answer)")
 	cmd.Flags().DurationVar((*time.Duration)(&r.Latency), "latency", 0, "added to every answer")
 	cmd.Flags().StringVar(&r.LogIn, "log-in", "", "refuse log-ins in the words of this failure of the caller's profile; refused: of the one that the profile names")
+	cmd.Flags().StringVar(&r.By, "by", "", "with --log-in: of log-ins by appRole or by certificate alone")
 	cmd.Flags().BoolVar(&r.Revoke, "revoke", false, "end the leases that there are")
 	cmd.Flags().IntVar(&r.LogInsPerMinute, "log-ins-per-minute", 0, "refuse further log-ins of a caller; 0: no limit")
 	cmd.Flags().IntVar(&r.CallsPerSecond, "calls-per-second", 0, "refuse further Encrypts and Decrypts of a caller; 0: no limit")

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync"
@@ -22,15 +23,17 @@ const (
 // Session is what a plugin knows of its lease; without an id it has none.
 type Session struct {
 	remotekms.Lease
+	// Certificate is what it logs in with once there is one: the credential that brought it is good for nothing else.
+	Certificate remotekms.Certificate
 	// Refused counts the log-ins that were refused since the last one that was not.
 	Refused int
 }
 
 // Decide is what to do at now: a lease is renewed when half of its time is over, and where no renewal moves its end any more, a new log-in takes its
-// place then.
+// place then. So does one that brings another certificate, when half of the time of the one is over.
 func Decide(s Session, now time.Time) Act {
 	switch {
-	case s.ID == "", !now.Before(s.Expires):
+	case s.ID == "", !now.Before(s.Expires), s.Certificate.Due(now):
 		return ActLogIn
 	case now.Before(s.half()):
 		return ""
@@ -56,7 +59,7 @@ func (p *Plugin) leased(ctx context.Context, uid string, call func(remotekms.Cal
 	if of == nil || of.Lease == nil {
 		return call(caller)
 	}
-	terms := remotekms.Terms{TTL: remotekms.Duration(of.Lease.TTL), Longest: remotekms.Duration(of.Lease.Longest)}
+	terms := remotekms.Terms{TTL: remotekms.Duration(of.Lease.TTL), Longest: remotekms.Duration(of.Lease.Longest), Certificate: remotekms.Duration(of.Lease.Certificate)}
 	for again := true; ; again = false {
 		lease, err := p.lease(ctx, terms)
 		if err != nil {
@@ -93,12 +96,18 @@ func (p *Plugin) lease(ctx context.Context, terms remotekms.Terms) (string, erro
 		}
 	}
 	if act == ActLogIn {
+		if s.now.Certificate.Usable(now) {
+			caller.Certificate = s.now.Certificate
+			if !s.now.Certificate.Due(now) {
+				terms.Certificate = 0
+			}
+		}
 		lease, err := p.o.Service.Lease(ctx, caller, terms)
 		switch {
 		case err == nil:
-			s.now = Session{Lease: lease}
+			s.now = Session{Lease: lease, Certificate: cmp.Or(lease.Certificate, s.now.Certificate)}
 		case s.now.ID == "" || !now.Before(s.now.Expires):
-			s.now = Session{Refused: s.now.Refused + 1}
+			s.now = Session{Certificate: s.now.Certificate, Refused: s.now.Refused + 1}
 			return "", err
 		}
 	}
@@ -134,6 +143,8 @@ func (p *Plugin) inWords(code, method string) (profile.Answer, bool) {
 		return profile.Answer{}, false
 	case name == remotekms.RefusedAsEver:
 		name = of.Lease.Refused
+	case name == remotekms.RefusedCertificate:
+		name = of.Lease.RefusedCertificate
 	}
 	f, err := of.Failure(name)
 	if err != nil {

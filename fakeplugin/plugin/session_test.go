@@ -20,6 +20,8 @@ func TestDecide(t *testing.T) {
 	lease := func(from, expires, until int) Session {
 		return Session{Lease: remotekms.Lease{ID: "a", From: at(from), Expires: at(expires), Until: at(until)}}
 	}
+	certified := lease(0, 6, 24)
+	certified.Certificate = remotekms.Certificate{From: at(-2), Expires: at(6)}
 	for _, test := range []struct {
 		name string
 		s    Session
@@ -34,6 +36,7 @@ func TestDecide(t *testing.T) {
 		{"renewed for the last time", lease(18, 24, 24), 20, ""},
 		{"no renewal moves its end", lease(18, 24, 24), 21, ActLogIn},
 		{"never renewed", lease(0, 12, 12), 6, ActLogIn},
+		{"half of the time of its certificate is over", certified, 2, ActLogIn},
 	} {
 		if got := Decide(test.s, at(test.now)); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -28,6 +28,9 @@ type Lease struct {
 	TTL, Longest time.Duration
 	// Lost is the failure of calls whose lease has expired or was revoked, Refused that of a log-in.
 	Lost, Refused string
+	// Certificate is how long the certificate lasts that the first log-in brings, and the next ones use; 0: there is none. RefusedCertificate is its Refused.
+	Certificate        time.Duration
+	RefusedCertificate string
 }
 
 // KeyID says what the plugin answers as key_id.

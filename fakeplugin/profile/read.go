@@ -97,13 +97,17 @@ func (r *reader) latencies(n *yaml.Node) map[string]Latency {
 
 // lease reads how the plugin logs in. Its failures are those of the profile.
 func (r *reader) lease(n *yaml.Node, p *Profile) *Lease {
-	v := r.mapping(n, "lease", []string{"ttl", "longest", "lost", "refused"})
+	v := r.mapping(n, "lease", []string{"ttl", "longest", "lost", "refused"}, "certificate", "refusedCertificate")
 	l := &Lease{TTL: r.duration(v["ttl"], "ttl", maxLease), Longest: r.duration(v["longest"], "longest", maxLease), Lost: r.text(v["lost"], "lost", maxProse),
-		Refused: r.text(v["refused"], "refused", maxProse)}
+		Refused: r.text(v["refused"], "refused", maxProse), Certificate: r.duration(v["certificate"], "certificate", maxLease),
+		RefusedCertificate: r.text(v["refusedCertificate"], "refusedCertificate", maxProse)}
 	if l.TTL < minLease || l.TTL > l.Longest {
 		r.add(n.Line, "lease: got ttl %v and longest %v, expected %v <= ttl <= longest", l.TTL, l.Longest, minLease)
 	}
-	for _, name := range []string{"lost", "refused"} {
+	if l.Certificate > 0 != (l.RefusedCertificate != "") || l.Certificate > 0 && l.Certificate < l.Longest {
+		r.add(n.Line, "lease: got certificate %v, expected at least longest %v, and refusedCertificate with it", l.Certificate, l.Longest)
+	}
+	for _, name := range []string{"lost", "refused", "refusedCertificate"} {
 		if v[name] == nil {
 			continue
 		}

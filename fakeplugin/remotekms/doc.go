@@ -30,6 +30,8 @@ type Caller struct {
 	UID    string `json:"uid,omitempty"` // of the KMS v2 request
 	// Lease is that of its log-in; empty: it needs none.
 	Lease string `json:"lease,omitempty"`
+	// Certificate is what it logs in with; zero: with its first credential.
+	Certificate Certificate `json:"certificate,omitzero"`
 }
 
 // Key is a remote key as its administrator sees it.

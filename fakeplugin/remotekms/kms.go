@@ -175,6 +175,9 @@ func (k *KMS) grant(ctx context.Context, caller Caller, terms Terms) (lease Leas
 		if err := k.take("log-ins", caller.Plugin, t.LogInsPerMinute, time.Minute); err != nil {
 			return Lease{}, err
 		}
+		if caller.by() == ByCertificate && !caller.Certificate.Usable(now) {
+			t.LogIn = RefusedCertificate
+		}
 		lease, err = Grant(fmt.Sprintf("%s#%d", caller.Plugin, k.logIns), terms, t.LogIn, now)
 	}
 	if err == nil {
@@ -186,7 +189,7 @@ func (k *KMS) grant(ctx context.Context, caller Caller, terms Terms) (lease Leas
 // reach makes a caller wait as its rules say, and turns it away if it is cut off.
 func (k *KMS) reach(ctx context.Context, caller Caller) (Rule, error) {
 	k.mu.RLock()
-	t := treat(k.rules, caller.Plugin)
+	t := treat(k.rules, caller)
 	k.mu.RUnlock()
 	if t.CutOff == CutRefuse {
 		return t, fmt.Errorf("%w: %s is cut off", ErrUnreachable, caller.Plugin)

@@ -20,6 +20,8 @@ type Terms struct {
 	// TTL is how long after a log-in or a renewal calls are allowed, Longest how long after the log-in at most. TTL <= Longest.
 	TTL     Duration `json:"ttl"`
 	Longest Duration `json:"longest"`
+	// Certificate is how long the certificate lasts that a log-in asks for; 0: it asks for none.
+	Certificate Duration `json:"certificate,omitzero"`
 }
 
 // Lease is what a log-in gets. The zero value is none.
@@ -29,6 +31,8 @@ type Lease struct {
 	From    time.Time `json:"from"`
 	Expires time.Time `json:"expires"`
 	Until   time.Time `json:"until"`
+	// Certificate is for the next log-ins; zero: the log-in did not ask for one.
+	Certificate Certificate `json:"certificate,omitzero"`
 }
 
 // Grant is the lease of a log-in at now. refused is why no log-in is accepted, by the name of a provider's failure; empty: it is.
@@ -36,7 +40,7 @@ func Grant(id string, t Terms, refused string, now time.Time) (Lease, error) {
 	if refused != "" {
 		return Lease{}, &keyring.Refusal{Code: CodeLogIn + refused, Message: "the log-in is refused: " + refused}
 	}
-	return Lease{ID: id, From: now, Expires: now.Add(time.Duration(t.TTL)), Until: now.Add(time.Duration(t.Longest))}, nil
+	return Lease{ID: id, From: now, Expires: now.Add(time.Duration(t.TTL)), Until: now.Add(time.Duration(t.Longest)), Certificate: certify(t, now)}, nil
 }
 
 // Usable is why a call under the lease with an id is refused at now; nil: it is allowed.

@@ -11,9 +11,9 @@ import (
 func TestLease(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
-	terms := Terms{Duration(6 * time.Second), Duration(10 * time.Second)}
+	terms := Terms{TTL: Duration(6 * time.Second), Longest: Duration(10 * time.Second)}
 	lease, err := Grant("a", terms, "", at(0))
-	if err != nil || lease != (Lease{"a", at(0), at(6), at(10)}) {
+	if err != nil || lease != (Lease{ID: "a", From: at(0), Expires: at(6), Until: at(10)}) {
 		t.Fatalf("%+v, %v", lease, err)
 	}
 	if _, err := Grant("a", terms, "certificate-expired", at(0)); Code(err) != "log-in/certificate-expired" {
@@ -56,7 +56,7 @@ func TestLease(t *testing.T) {
 // A caller under a lease is served while that is usable; one that has none is not asked for it.
 func TestLeases(t *testing.T) {
 	each(t, func(t *testing.T, k *KMS, s Service) {
-		terms := Terms{Duration(time.Hour), Duration(2 * time.Hour)}
+		terms := Terms{TTL: Duration(time.Hour), Longest: Duration(2 * time.Hour)}
 		lease, err := s.Lease(ctx, me, terms)
 		if err != nil || lease.ID == "" {
 			t.Fatalf("%+v, %v", lease, err)
@@ -105,7 +105,7 @@ func TestThrottle(t *testing.T) {
 		if err := k.SetRule(Rule{Caller: "cp-1/*", LogInsPerMinute: 2, CallsPerSecond: 1}); err != nil {
 			t.Fatal(err)
 		}
-		terms := Terms{Duration(time.Hour), Duration(time.Hour)}
+		terms := Terms{TTL: Duration(time.Hour), Longest: Duration(time.Hour)}
 		for n, want := range []string{"", "", CodeThrottled} {
 			if _, err := s.Lease(ctx, me, terms); Code(err) != want {
 				t.Errorf("log-in %d: %v, want code %q", n+1, err, want)
@@ -120,6 +120,30 @@ func TestThrottle(t *testing.T) {
 		}
 		if first, second, other := encrypt(me), encrypt(me), encrypt(Caller{Plugin: "cp-2/1"}); first != "" || second != CodeThrottled || other != "" {
 			t.Errorf("calls: %q, %q, of another caller %q", first, second, other)
+		}
+	})
+}
+
+// A certificate is as good as its times, and a rule for one credential leaves the other.
+func TestCertificates(t *testing.T) {
+	each(t, func(t *testing.T, k *KMS, s Service) {
+		terms := Terms{TTL: Duration(time.Hour), Longest: Duration(time.Hour), Certificate: Duration(time.Hour)}
+		lease, err := s.Lease(ctx, me, terms)
+		if err != nil || !lease.Certificate.Usable(lease.From) || lease.Certificate.Due(lease.From) || !lease.Certificate.Due(lease.From.Add(40*time.Minute)) {
+			t.Fatalf("%+v, %v", lease, err)
+		}
+		certified, expired := me, me
+		certified.Certificate, expired.Certificate = lease.Certificate, Certificate{From: lease.From.Add(-time.Hour), Expires: lease.From}
+		if err := k.SetRule(Rule{Caller: "*/*", LogIn: RefusedAsEver, By: ByAppRole}); err != nil {
+			t.Fatal(err)
+		}
+		for want, c := range map[string]Caller{"": certified, CodeLogIn + RefusedAsEver: me, CodeLogIn + RefusedCertificate: expired} {
+			if _, err := s.Lease(ctx, c, terms); Code(err) != want {
+				t.Errorf("%+v: %v, want %q", c.Certificate, err, want)
+			}
+		}
+		if err := k.SetRule(Rule{Caller: "*/*", By: "password"}); Code(err) != "invalid" {
+			t.Errorf("a rule of an unknown credential: %v", err)
 		}
 	})
 }

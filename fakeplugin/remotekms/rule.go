@@ -24,6 +24,8 @@ type Rule struct {
 	Deny    bool     `json:"deny,omitempty"` // answer "access denied" to every Encrypt and Decrypt
 	// LogIn refuses log-ins, in the words of that failure of the caller's provider (RefusedAsEver: the one that the provider names).
 	LogIn string `json:"logIn,omitempty"`
+	// By is ByAppRole or ByCertificate: LogIn is about log-ins with that; empty: about all.
+	By string `json:"by,omitempty"`
 	// Revoke ends the leases that there are when the rule is set.
 	Revoke bool `json:"revoke,omitempty"`
 	// LogInsPerMinute and CallsPerSecond throttle a caller: further log-ins, and further calls of Encrypt and Decrypt, are refused. 0: no limit.
@@ -57,23 +59,26 @@ func (r Rule) Validate() error {
 	if r.LogInsPerMinute < 0 || r.CallsPerSecond < 0 {
 		return fmt.Errorf("%d log-ins per minute and %d calls per second: expected 0 or more", r.LogInsPerMinute, r.CallsPerSecond)
 	}
+	if r.By != "" && r.By != ByAppRole && r.By != ByCertificate {
+		return fmt.Errorf("by %.64q: expected %s or %s", r.By, ByAppRole, ByCertificate)
+	}
 	if len(r.LogIn) > maxFailure {
 		return fmt.Errorf("logIn has %d bytes: expected the name of a failure, at most %d", len(r.LogIn), maxFailure)
 	}
 	return nil
 }
 
-// treat unites the rules that match plugin.
-func treat(rules []Rule, plugin string) Rule {
+// treat unites the rules that match a caller.
+func treat(rules []Rule, caller Caller) Rule {
 	var all Rule
 	for _, r := range rules {
-		if ok, err := path.Match(r.Caller, plugin); err != nil || !ok {
+		if ok, err := path.Match(r.Caller, caller.Plugin); err != nil || !ok {
 			continue
 		}
 		if all.CutOff == "" {
 			all.CutOff = r.CutOff
 		}
-		if all.LogIn == "" {
+		if all.LogIn == "" && (r.By == "" || r.By == caller.by()) {
 			all.LogIn = r.LogIn
 		}
 		all.LogInsPerMinute, all.CallsPerSecond = stricter(all.LogInsPerMinute, r.LogInsPerMinute), stricter(all.CallsPerSecond, r.CallsPerSecond)

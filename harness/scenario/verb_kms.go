@@ -26,6 +26,8 @@ type KMS struct {
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
 	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
+	// Credential is empty for all.
+	Credential string `yaml:"credential,omitempty" enum:"appRole,certificate" with:"op=expire,revoke" description:"with expire and revoke: the credential that no log-in is accepted with, the AppRole of the first log-in or the certificate that it brought; default both"`
 	// LogIns and Calls are limits of each plugin; 0: none.
 	LogIns int `yaml:"logIns,omitempty" minimum:"1" maximum:"10000" with:"op=throttle" description:"with throttle: log-ins in a minute, of each plugin"`
 	Calls  int `yaml:"calls,omitempty" minimum:"1" maximum:"10000" with:"op=throttle" description:"with throttle: Encrypts and Decrypts in a second, of each plugin"`

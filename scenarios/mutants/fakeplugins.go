@@ -118,6 +118,18 @@ func (s calls) Decrypt(ctx context.Context, c remotekms.Caller, key string, ciph
 	return s.Service.Decrypt(ctx, c, key, ciphertext)
 }
 
+// logIns is a KMS for callers that are changed before they log in.
+type logIns struct {
+	remotekms.Service
+	change func(*remotekms.Caller, *remotekms.Terms)
+}
+
+// Lease implements remotekms.Service.
+func (s logIns) Lease(ctx context.Context, c remotekms.Caller, terms remotekms.Terms) (remotekms.Lease, error) {
+	s.change(&c, &terms)
+	return s.Service.Lease(ctx, c, terms)
+}
+
 // loggingIn is a KMS for a caller that logs in before each Decrypt.
 type loggingIn struct{ remotekms.Service }
 

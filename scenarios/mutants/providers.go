@@ -96,6 +96,22 @@ func providerPlugins() []Mutant {
 		Mistake: "a refused log-in taken for final: the credential is renewed, and the plugin needs a restart to notice",
 		Virtual: withKMS(func(s remotekms.Service) remotekms.Service { return &refusing{Service: s} }),
 	}, {
+		Name: "app-role-for-ever", Scenario: "vault-bootstrap", Caught: []string{"steps[2].holds"},
+		Mistake: "a bootstrap credential that goes on being used: the certificate is there, and who revokes the AppRole takes the KMS away",
+		Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
+			return logIns{s, func(c *remotekms.Caller, _ *remotekms.Terms) { c.Certificate = remotekms.Certificate{} }}
+		}),
+	}, {
+		Name: "certificate-never-rotated", Scenario: "vault-bootstrap", Caught: []string{"steps[2].holds"},
+		Mistake: "a certificate that is kept until it has expired: the AppRole that could bring another one was revoked long ago",
+		Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
+			return logIns{s, func(c *remotekms.Caller, t *remotekms.Terms) {
+				if c.Certificate != (remotekms.Certificate{}) {
+					t.Certificate = 0
+				}
+			}}
+		}),
+	}, {
 		Name: "healthy-without-a-lease", Scenario: "aws-credentials-expire", Caught: []string{"steps[3].expect"}, Virtual: plugin("healthz:text=ok"),
 		Mistake: "a Status that does not ask whether the credentials are still good: ok is what the plugin says until somebody needs a key",
 	}, {

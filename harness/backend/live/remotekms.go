@@ -192,7 +192,11 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	case "deny":
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, Deny: true})
 	case scenario.KMSExpire, scenario.KMSRevoke:
-		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, remotekms.RefusedAsEver), Revoke: op == scenario.KMSRevoke})
+		refused := remotekms.RefusedAsEver
+		if a.Credential == remotekms.ByCertificate {
+			refused = remotekms.RefusedCertificate
+		}
+		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogIn: cmp.Or(a.Failure, refused), By: a.Credential, Revoke: op == scenario.KMSRevoke})
 	case scenario.KMSThrottle:
 		return client.SetRule(ctx, remotekms.Rule{Caller: caller, LogInsPerMinute: a.LogIns, CallsPerSecond: a.Calls})
 	case "restore", "allow", scenario.KMSRenew:
