@@ -33,6 +33,7 @@ type aggregator struct {
 	end     chan struct{}
 	mu      sync.Mutex
 	open    int      // connections
+	begun   int      // connections, so far
 	streams chan int // connections that are open when a stream begins
 }
 
@@ -84,6 +85,7 @@ func (a *aggregator) HandleConn(_ context.Context, s stats.ConnStats) {
 	switch s.(type) {
 	case *stats.ConnBegin:
 		a.open++
+		a.begun++
 	case *stats.ConnEnd:
 		a.open--
 	}
@@ -116,6 +118,51 @@ func TestConnectionOfItsOwn(t *testing.T) {
 		}
 		a.end <- struct{}{}
 	}
+}
+
+// Each stream brings another connection; one of those who share one does not.
+func TestConnectionsAreCounted(t *testing.T) {
+	for subject, c := range map[string]struct {
+		run  func(*testing.T, *aggregator)
+		want int
+	}{
+		"the publisher":                  {func(t *testing.T, a *aggregator) { run(t, a.options(t)) }, 3},
+		"one-connection-for-all-streams": {sharing, 1},
+	} {
+		a := newAggregator(t)
+		c.run(t, a)
+		for n := range 3 {
+			if <-a.streams; n < 2 {
+				a.end <- struct{}{}
+			}
+		}
+		a.mu.Lock()
+		if a.begun != c.want {
+			t.Errorf("%s: %d connections for three streams, want %d", subject, a.begun, c.want)
+		}
+		a.mu.Unlock()
+	}
+}
+
+// sharing opens one stream after another over one connection, as a client does that is made once.
+func sharing(t *testing.T, a *aggregator) {
+	conn, err := grpc.NewClient("passthrough:///"+a.address, grpc.WithTransportCredentials(credentials.NewTLS(a.tls)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			s, err := healthv1.NewHealthServiceClient(conn).Report(context.Background())
+			for err == nil {
+				_, err = s.Recv()
+			}
+			if status.Code(err) != codes.FailedPrecondition {
+				return // the test is over
+			}
+		}
+	})
+	t.Cleanup(func() { conn.Close(); running.Wait() })
 }
 
 // A publisher that finds nobody says why, at the deadline of the report at the latest, and ends at once.
