@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # auto is local: it needs no engine. kind is the closest to a real cluster: BACKEND=kind.
 BACKEND ?= auto
-# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, on kind those of them with the label only-kind, and those with the label kind; all: everything.
+# Ginkgo label filter, for example LABELS='area:plugin && !slow'. Empty: on local all but slow ones, and those with the label local; on kind the former with the label only-kind, and those with the label kind; all: everything.
 LABELS ?=
 # Scenarios that run side by side, each on a control plane of its own; on kind, clusters. Empty: on local 3, on kind 1, or 2 with four processors.
 PROCS ?=

@@ -50,7 +50,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
-	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: on kind only-kind without slow, and kind; on local all but slow, on sim all)")
+	cmd.Flags().StringVar(&f.labels, "labels", "", "Ginkgo label filter: area:…, topology:…, fault:…, slow, nodes; all: everything (default: on kind only-kind without slow, and kind; on local all but slow, and local; on sim all)")
 	_ = cmd.RegisterFlagCompletionFunc("labels", completeLabels) // it exists
 	cmd.Flags().BoolVar(&f.failFast, "fail-fast", false, "begin no further scenario after the first that does not pass")
 	cmd.Flags().DurationVar(&f.time, "time", 0, "begin no further scenario after this long, and say which were not begun; 0: no limit")

@@ -61,7 +61,7 @@ func entries() []entry {
 		// On local a control plane takes thirteen seconds of a processor to boot, and a quarter of one while a scenario waits for intervals: with
 		// four, two processors starve. The slow ones take a quarter of a minute and more, or others judge the same.
 		{name: local.Name, about: "etcd and kube-apiserver as processes", make: Options.local, processes: 3, plane: local.Plane,
-			part: "!slow && (form || !/@healthreports/)", partAbout: "everything but scenarios with the label slow; with both wire forms, typed only where the form can make a difference"},
+			part: "(!slow || local) && (form || !/@healthreports/)", partAbout: "everything but scenarios with the label slow that have not the label local; with both wire forms, typed only where the form can make a difference"},
 		// On kind every process has clusters of its own. Its part is what only a real cluster can judge: kubelets, static pods, kubeadm, networks,
 		// the load balancer, and one scenario of each category of failures. The rest is about decisions, which local judges in a third of the time.
 		// Two clusters starve each other on two slow processors: the boot of one node took 91 s and what follows it 190 s, in place of 53 s and 5 s.

@@ -47,7 +47,7 @@ func TestNewFindsMistakes(t *testing.T) {
 // TestPart: real control planes have defaults of their own, which is said, and all is all everywhere.
 func TestPart(t *testing.T) {
 	for _, c := range []struct{ name, labels, filter string }{
-		{"local", "", "!slow && (form || !/@healthreports/)"}, {"sim", "", ""}, {"kind", "", "only-kind && !slow || kind"}, {"kind", "all", ""}, {"local", "all", ""}, {"kind", "area:sno", "area:sno"},
+		{"local", "", "(!slow || local) && (form || !/@healthreports/)"}, {"sim", "", ""}, {"kind", "", "only-kind && !slow || kind"}, {"kind", "all", ""}, {"local", "all", ""}, {"kind", "area:sno", "area:sno"},
 	} {
 		filter, notice := Part(c.name, c.labels)
 		if filter != c.filter || strings.Contains(notice, "LABELS=all") != (c.labels != filter && filter != "") {
