@@ -70,7 +70,7 @@ func TestFieldIsLimited(t *testing.T) {
 		Subnets: []netip.Prefix{netip.MustParsePrefix("10.0.1.0/24"), netip.MustParsePrefix("fd00:1::/64")}, Allowed: everyone}
 	with := func(change func(*Options)) Options { o := on; change(&o); return o }
 	same := func(*http.Request) {}
-	for name, test := range map[string]struct {
+	table := map[string]struct {
 		o      Options
 		change func(*http.Request)
 		want   bool
@@ -86,7 +86,8 @@ func TestFieldIsLimited(t *testing.T) {
 		"not allowed":      {with(func(o *Options) { o.Allowed = func(*http.Request) (bool, error) { return false, nil } }), same, false},
 		"RBAC is down":     {with(func(o *Options) { o.Allowed = func(*http.Request) (bool, error) { return false, errors.New("down") } }), same, false},
 		"nothing is ready": {with(func(o *Options) { o.Ready = func() []netip.AddrPort { return nil } }), same, false},
-	} {
+	}
+	for name, test := range table {
 		t.Run(name, func(t *testing.T) {
 			got := ask(t, test.o, test.change)
 			if (got != "") != test.want {
@@ -100,6 +101,21 @@ func TestFieldIsLimited(t *testing.T) {
 				t.Errorf("field %q, %v", got, err)
 			}
 		})
+	}
+	for subject, serve := range map[string]func(Options, func(*http.Request)) string{
+		"advertises-to-all": func(o Options, _ func(*http.Request)) string { return format(o.Ready(), time.Minute) },
+		"advertises-by-address-alone": func(o Options, change func(*http.Request)) string {
+			o.Allowed = everyone
+			return ask(t, o, change)
+		},
+	} {
+		caught := false
+		for _, test := range table {
+			caught = caught || (serve(test.o, test.change) != "") != test.want
+		}
+		if !caught {
+			t.Errorf("%s passes", subject)
+		}
 	}
 }
 

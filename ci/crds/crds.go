@@ -26,6 +26,8 @@ const (
 	Default Variant = "Default"
 	// TechPreview has both. It is what the harness installs unless told otherwise.
 	TechPreview Variant = "TechPreviewNoUpgrade"
+	// GateOff is of WithKMS: Default as it is, without the encryption type KMS.
+	GateOff Variant = "DefaultWithoutKMS"
 )
 
 // List is the CRDs of one variant, those that have no variants included, sorted by file name. An empty variant is
@@ -59,6 +61,9 @@ func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 // WithKMS is List, but with the APIServer's CRD of TechPreview, which alone has the encryption type KMS: what clusters have once KMS is in the default feature
 // set and the typed reports are not.
 func WithKMS(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
+	if v == GateOff {
+		return List(Default)
+	}
 	list, err := List(v)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type Run struct {
 	AggregatorConnectivity string `json:"aggregatorConnectivity,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
-	// CRDs is the variant of the operators' CRDs: CRDsDefault, or CRDsTechPreview (also when empty).
+	// CRDs is the variant of the operators' CRDs: CRDsDefault, CRDsGateOff, or CRDsTechPreview (also when empty).
 	CRDs string `json:"crds,omitempty"`
 	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
 	ReporterIdentity string `json:"reporterIdentity,omitempty"`
@@ -99,6 +99,7 @@ func FailsOver(connectivity string) bool {
 const (
 	CRDsDefault     = "Default"
 	CRDsTechPreview = "TechPreviewNoUpgrade"
+	CRDsGateOff     = "DefaultWithoutKMS"
 )
 
 // Wire forms of reports: values of Run.Contract.

@@ -60,7 +60,7 @@ func TestEncodeKeepsActions(t *testing.T) {
 	}
 	for _, v := range scenario.Verbs(nil).Names() {
 		switch v {
-		case "apiserver", "column", "encryptionhealth", "entries", "rollback", "serving": // in topologies and forms of their own
+		case "apiserver", "column", "encryptionhealth", "entries", "memory", "rollback", "serving": // in topologies and forms of their own
 		default:
 			if !verbs[v] {
 				t.Errorf("no example of %s", v)

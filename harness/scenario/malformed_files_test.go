@@ -55,7 +55,9 @@ func malformedInGeneral() []malformed {
 		{"link that reporters do not use", step("  - link: {from: reporter, to: load-balancer, mode: cut}"),
 			file + `19:32: to (from reporter with connectivity loopback) is "load-balancer", expected apiserver`},
 		{"unknown CRDs", [2]string{"start: running", "crds: OKD"},
-			file + `10:69: crds is "OKD", expected TechPreviewNoUpgrade or Default`},
+			file + `10:69: crds is "OKD", expected TechPreviewNoUpgrade, Default or DefaultWithoutKMS`},
+		{"gate off without an operator", [2]string{"start: running", "crds: DefaultWithoutKMS"},
+			file + `10:69: crds DefaultWithoutKMS without an operator, expected lifecycle: operator: the harness itself chooses KMS`},
 		{"unknown profile", [2]string{"aggregators: 2", "profile: awss"},
 			file + `10:56: profile is "awss", expected aws, did you mean "aws"?`},
 		{"failure of no provider", step("  - inject: {plugin: {node: cp-2}, fault: provider-failure, failure: gone}"),
@@ -117,9 +119,9 @@ func malformedInGeneral() []malformed {
 		{"step is a text", step("  - wait 2I"),
 			file + `19:5: a step is the text "wait 2I", expected one such as wait: 2I`},
 		{"unknown verb", step("  - injekt: {plugin: {node: cp-1}, fault: hang}"),
-			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
+			file + `19:5: unknown verb "injekt", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, memory, attempt, expect, holds, never, parallel, repeat or wait, did you mean "inject"?`},
 		{"no verb", step("  - at: 2I"),
-			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait`},
+			file + `19:5: a step without a verb, expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, memory, attempt, expect, holds, never, parallel, repeat or wait`},
 		{"two verbs", step("  - wait: 2I\n    rotate: {}"),
 			file + `20:5: a second verb "rotate" in the step that has "wait", expected one verb per step`},
 		{"within beside holds", step("  - holds: rollup.degraded.exists\n    within: 2I"),
@@ -378,6 +380,6 @@ func malformedInGeneral() []malformed {
 		{"several at once", step("  - wait: 2x\n  - kill: {role: reporter, node: cp-9}\n  - rotat: {}"),
 			file + `19:11: duration "2x": expected a number and a unit of I, J, R, W, A, ms, s or m, or detection, recovery, staleness, cleanup` + "\n" +
 				file + `20:34: node "cp-9" is not in the topology, expected cp-1, cp-2, cp-3, any or all` + "\n" +
-				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
+				file + `21:5: unknown verb "rotat", expected inject, release, rotate, kms, start, stop, kill, pause, silence, resume, restart, link, refuse, watches, serving, clock, credential, node, encryption, apiserver, rollback, data, condition, entries, encryptionhealth, column, memory, attempt, expect, holds, never, parallel, repeat or wait, did you mean "rotate"?`},
 	}
 }

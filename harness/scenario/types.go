@@ -59,8 +59,8 @@ type Topology struct {
 	Start string `yaml:"start,omitempty" enum:"running,stopped" description:"running: healthy; stopped: only etcd and the remote KMS run"`
 	// Lifecycle: an operator begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string `yaml:"lifecycle,omitempty" enum:"direct,operator" description:"who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"`
-	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview always: the other has no encryption type KMS.
-	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default" description:"variant of the operators' CRDs; Default has no typed list of reports; default TechPreviewNoUpgrade"`
+	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview, but with CRDsGateOff: the default one has no encryption type KMS.
+	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default,DefaultWithoutKMS" description:"variant of the operators' CRDs; Default has no typed list of reports, DefaultWithoutKMS no encryption type KMS either, as with the feature gate off; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
 	Connectivity string `yaml:"connectivity,omitempty" enum:"loopback,service,static,altsvc,stream" description:"how reporters reach the API: loopback, the API server of their own node; service, any through the load balancer; static, any of a list of those that are there when they start; altsvc, any that advertises itself, after a first one through the load balancer; stream, none: they stream to the aggregator; default loopback"`
 	// ReporterToken is empty for TokenBound.

@@ -63,6 +63,7 @@ func (v Verbs) all() []Action {
 		&Entries{},
 		&EncryptionHealth{},
 		&Column{},
+		&Memory{},
 		&Attempt{},
 	}, v...)
 }

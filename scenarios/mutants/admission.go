@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 )
 
@@ -15,6 +16,9 @@ func policies() []Mutant {
 		Name: "admission-without-a-bound", Scenario: "reporter-may-not-fill-the-cr", Caught: []string{"steps[0]"},
 		Mistake:  "an admission policy without a bound of the texts, on a real API server",
 		Manifest: withoutRules("size(bytes("),
+	}, {
+		Name: "gate-forgotten", Scenario: "operator-kms-gate-off", Caught: []string{"steps[0]"}, Virtual: func() virtual.Options { return virtual.Options{CRDs: crds.TechPreview} },
+		Mistake: "CRDs of a preview installed whatever the feature set: the API takes a configuration that nobody supports",
 	}}
 }
 

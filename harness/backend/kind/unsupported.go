@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}
 	if s.Topology.Advertises() && s.Topology.ControlPlanes == 1 {
 		add("API servers that send Alt-Svc: there is no load balancer before a single node, which leads to what sends it")
+	}
+	if slices.ContainsFunc(s.Actions(), func(a scenario.Action) bool { _, ok := a.(*scenario.Memory); return ok }) {
+		add("memory: the ids of processes are those of their containers")
 	}
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")

@@ -168,7 +168,7 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 		"watches":            "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	}
 	if inMemory {
-		reasons = nil
+		reasons = map[scenario.Verb]string{"memory": "memory: all programs are in one process"}
 	}
 	return new(apiServer).withParts().handlers().Unsupported(s, reasons)
 }
@@ -204,6 +204,7 @@ func (e *apiServer) handlers() backend.Handlers {
 	backend.Handle(h, e.statuses.entries)
 	backend.Handle(h, e.statuses.encryptionHealth)
 	backend.Handle(h, e.statuses.column)
+	backend.Handle(h, e.procs.memory)
 	backend.Handle(h, e.statuses.attempt)
 	return h
 }

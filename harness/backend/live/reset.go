@@ -196,6 +196,9 @@ func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
 		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
 			return err
 		}
+		if p.CRDs == history.CRDsGateOff { // where an operator begins with clear text
+			return c.configureEncryption(ctx, string(encryption.Identity))
+		}
 		return c.configureEncryption(ctx, string(encryption.KMS))
 	})
 	group.Go(func() error { return c.removeAll(ctx) })

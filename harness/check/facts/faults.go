@@ -39,7 +39,7 @@ func (a Action) fault() (kind, family string) {
 		return map[string]string{"condition": "foreign condition", "entries": "foreign entries"}[a.Verb], a.Verb
 	case "refuse":
 		return a.refusalKind(), a.Verb
-	case "data", "attempt", "apiserver", "encryptionhealth", "column":
+	case "data", "attempt", "apiserver", "encryptionhealth", "column", "memory":
 		return "", ""
 	case "rollback", "rotate", "node", "encryption":
 		return a.otherKind(), ""

@@ -86,7 +86,7 @@ func (rs *Reporters) Writing(node string) span.Set {
 
 // WithoutField reports whether the CRDs of the run have no field for the reports that it is about. No reporter can write one then.
 func WithoutField(run *history.Run) bool {
-	return run.CRDs == history.CRDsDefault && run.Contract == history.FormHealthReports
+	return (run.CRDs == history.CRDsDefault || run.CRDs == history.CRDsGateOff) && run.Contract == history.FormHealthReports
 }
 
 // Reaching returns the spans in which the reporter of node ran, and reached an API server that could serve it. How many

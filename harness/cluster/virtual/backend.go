@@ -1,6 +1,7 @@
 package virtual
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type Options struct {
 	// set up wrongly shows what a run makes of it.
 	Manifest func(*unstructured.Unstructured)
 	AltSvc   func(field string) string
+	// CRDs that are installed; empty: those of the topology.
+	CRDs crds.Variant
 	// Encryption of every API server.
 	Encryption encryption.Around
 	// Timing of scenarios; zero: that of local.
@@ -84,7 +87,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 }
 
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
-	types, err := store.LoadTypes(crds.Variant(spec.Scenario.Topology.CRDs))
+	types, err := store.LoadTypes(cmp.Or(b.options.CRDs, crds.Variant(spec.Scenario.Topology.CRDs)))
 	if err != nil {
 		return nil, fmt.Errorf("simulate scenario %s: %w", spec.Scenario.Name, err)
 	}
