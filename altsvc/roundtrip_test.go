@@ -474,6 +474,29 @@ func TestBlackHoleIsFoundByPing(t *testing.T) {
 	}
 }
 
+// The same hole is not found by a client that sends no PING, whose watch stands for ever.
+func TestPingIsWhatFindsIt(t *testing.T) {
+	c := newCluster(t, "a", "b")
+	var net network
+	over := map[string]chan struct{}{}
+	for subject, after := range map[string]time.Duration{"the client": 100 * time.Millisecond, "watch-without-ping": time.Hour} {
+		client := c.client(Options{Dial: net.dial, PingAfter: after, PingTimeout: time.Second})
+		client.get("lb")
+		watch, ended := client.watch("a", c.servers["a"]), make(chan struct{})
+		over[subject] = ended
+		var waiting sync.WaitGroup
+		waiting.Go(func() { watch.ended(); close(ended) })
+		t.Cleanup(func() { watch.cancel(); waiting.Wait() })
+	}
+	net.mute(c.servers["a"].address)
+	<-over["the client"]
+	select {
+	case <-over["watch-without-ping"]:
+		t.Error("the watch of a client without PING has ended, too: something else finds the hole")
+	default:
+	}
+}
+
 // A GET that waits for an answer through a black hole is answered by another server once PING has found the hole.
 func TestGetLeavesBlackHole(t *testing.T) {
 	c := newCluster(t, "a", "b")
