@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -68,4 +69,21 @@ func (c *cache) compile(ctx context.Context, tool, work string, progress func(st
 	begin, log := time.Now(), filepath.Join(work, "build.log")
 	spec := process.Spec{Name: "go build", Path: tool, Args: c.recipe.args(filepath.Join(work, "bin")), Env: append(c.recipe.env(), "GOFLAGS="), Dir: work, LogFile: log}
 	return process.Run(ctx, spec, func() { progress(fmt.Sprintf("building: %v, %s", time.Since(begin).Round(time.Second), howFar(log))) })
+}
+
+// howFar reads a log of go build -v: one line for each package as it is compiled, "go: downloading …" before.
+func howFar(log string) string {
+	text, err := os.ReadFile(log)
+	if err != nil {
+		return err.Error()
+	}
+	compiled, last := 0, "starting"
+	for line := range strings.Lines(strings.TrimSpace(string(text))) {
+		line = strings.TrimSpace(line)
+		last = strings.TrimPrefix(line, "go: ")
+		if last == line {
+			compiled++
+		}
+	}
+	return fmt.Sprintf("%d packages compiled, now %s", compiled, last)
 }

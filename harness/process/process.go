@@ -112,3 +112,84 @@ func (p *Process) send(sig syscall.Signal, to int) error {
 	}
 	return nil
 }
+
+// progressEvery is how often a program that takes minutes says that it goes on.
+const progressEvery = 5 * time.Second
+
+// Run runs a program until it ends, and calls progress now and then. An error has the end of its log. Neither the program nor its children outlive Run.
+func Run(ctx context.Context, spec Spec, progress func()) error {
+	supervisor := New(Options{})
+	defer supervisor.Close(ctx) //nolint:errcheck // the program's own result matters
+	p, err := supervisor.Start(ctx, spec)
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(progressEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.Done():
+			if exit, _ := p.Exit(); exit.Code != 0 {
+				return fmt.Errorf("%s: %v; the end of %s:\n%s", spec.Name, exit, spec.LogFile, tail(spec.LogFile, tailBytes))
+			}
+			return nil
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), p.Kill())
+		case <-ticker.C:
+			progress()
+		}
+	}
+}
+
+// watch waits for the end of the process.
+func (p *Process) watch() {
+	waitUntilDead(p.PID())
+	p.mu.Lock()
+	// The dead leader still holds the id of the group: every process left in it is ours.
+	_ = unix.Kill(-p.PID(), unix.SIGKILL)
+	_ = p.cmd.Wait() // its error repeats the exit state
+	p.exit = p.exitState()
+	p.state = Exited
+	exit := p.exit
+	p.mu.Unlock()
+	p.notify(Exited, exit.Cause, &exit)
+	p.supervisor.mu.Lock()
+	delete(p.supervisor.children, p)
+	p.supervisor.mu.Unlock()
+	close(p.done)
+}
+
+// waitUntilDead returns when the process is a zombie, and leaves it one.
+func waitUntilDead(pid int) {
+	for {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+func (p *Process) exitState() Exit {
+	e := Exit{Code: p.cmd.ProcessState.ExitCode(), Cause: p.asked, Forced: p.forced}
+	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = ws.Signal()
+	}
+	if e.Cause == "" {
+		e.Cause = CauseCrash
+	}
+	return e
+}
+
+func (p *Process) notify(state State, cause Cause, exit *Exit) {
+	s := p.supervisor
+	if s.opts.OnChange == nil {
+		return
+	}
+	s.notify.Lock()
+	defer s.notify.Unlock()
+	change := Change{Time: time.Now(), Name: p.spec.Name, PID: p.PID(), State: state, Cause: cause, Exit: exit}
+	if cause == CauseCrash && p.spec.LogFile != "" {
+		change.Output = tail(p.spec.LogFile, crashBytes)
+	}
+	s.opts.OnChange(change)
+}

@@ -1,14 +1,18 @@
 package sidecar
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 )
 
 // Inject gives the pod with what spec says, in place of anything that was injected before: what has changed since then is lost. It does not change the pod
@@ -126,4 +130,74 @@ func (a APIServer) merge(c *corev1.Container) error {
 		c.LivenessProbe = nil
 	}
 	return nil
+}
+
+// setFlag sets a flag where it stands, or behind all others.
+func setFlag(c *corev1.Container, f Flag) error {
+	text := "--" + f.Name + "=" + f.Value
+	at, err := findFlag(c, f.Name)
+	switch {
+	case err != nil:
+		return err
+	case at != nil:
+		*at = text
+	case len(c.Args) > 0:
+		c.Args = append(c.Args, text)
+	default: // kubeadm's place for flags
+		c.Command = append(c.Command, text)
+	}
+	return nil
+}
+
+// findFlag is the place of a flag; nil if it is not set.
+func findFlag(c *corev1.Container, name string) (found *string, err error) {
+	for _, list := range [][]string{c.Command, c.Args} {
+		for i := range list {
+			written, _, whole := strings.Cut(strings.TrimLeft(list[i], "-"), "=")
+			// Kubernetes reads an underscore in the name of a flag as a dash.
+			if !strings.HasPrefix(list[i], "-") || strings.ReplaceAll(written, "_", "-") != strings.ReplaceAll(name, "_", "-") {
+				continue
+			}
+			switch {
+			case found != nil:
+				return nil, fmt.Errorf("flag %s of %s stands there twice: which one is to be replaced is not clear", name, c.Name)
+			case !whole && i+1 < len(list) && !strings.HasPrefix(list[i+1], "-"):
+				return nil, fmt.Errorf("flag %s of %s has its value in an argument of its own: write it as --%s=VALUE", name, c.Name, name)
+			}
+			found = &list[i]
+		}
+	}
+	return found, nil
+}
+
+// InjectManifest is Inject for the manifest of a static pod. The result is the same for the same input, byte by byte, so a
+// kubelet that finds it again restarts nothing.
+func InjectManifest(manifest []byte, spec Spec) ([]byte, error) {
+	pod, err := decode(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifest of a static pod: %w", err)
+	}
+	if pod, err = Inject(pod, spec); err != nil {
+		return nil, err
+	}
+	out, err := yaml.Marshal(pod)
+	if err != nil {
+		return nil, fmt.Errorf("write the manifest of pod %s: %w", pod.Name, err)
+	}
+	return out, nil
+}
+
+// decode is strict: what this build does not know, or does not read, would be missing in what it writes.
+func decode(manifest []byte) (*corev1.Pod, error) {
+	if bytes.Contains(bytes.TrimPrefix(manifest, []byte("---")), []byte("\n---")) {
+		return nil, errors.New("it holds more than one document: expected one pod")
+	}
+	var pod corev1.Pod
+	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
+		return nil, err
+	}
+	if pod.APIVersion != "v1" || pod.Kind != "Pod" {
+		return nil, fmt.Errorf("it is %q of %q: expected a Pod of v1", pod.Kind, pod.APIVersion)
+	}
+	return &pod, nil
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/coverage"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/kmsplugin"
 )
 
 // Family is the part of the system that is wrong.
@@ -95,6 +97,18 @@ func of(f Family, lists ...[]Mutant) []Mutant {
 	all := slices.Concat(lists...)
 	for i := range all {
 		all[i].Family = f
+	}
+	return all
+}
+
+// Subjects are all wrong subjects by name, those of the suite for plugins included, for scenarios/statements.yaml.
+func Subjects() map[string]coverage.Subject {
+	all := map[string]coverage.Subject{}
+	for _, m := range All() {
+		all[m.Name] = coverage.Subject{Scenario: m.Scenario, Caught: m.Caught}
+	}
+	for _, m := range kmsplugin.All() {
+		all[m.Name] = coverage.Subject{Caught: append(slices.Clone(m.Also), m.Caught)}
 	}
 	return all
 }

@@ -89,3 +89,11 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	errs = append(errs, p.Ground.Close(ctx))
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
+
+// Collect implements live.Recording: what this plane has beyond objects are logs, and those are always kept.
+func (p *controlPlane) Collect(context.Context, string, func(string)) error { return nil }
+
+// explain keeps the logs of a plane that did not come up.
+func explain(_ context.Context, p *controlPlane, failed error, dir string) string {
+	return pool.Explain(dir, failed, "", errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.Logs(), dir)))
+}

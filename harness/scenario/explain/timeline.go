@@ -139,3 +139,51 @@ func (l *timeline) add(row Row, a scenario.Action) Row {
 	l.rows, l.actions = append(l.rows, row), append(l.actions, a)
 	return row
 }
+
+// extents computes until when the effect of each action lasts: until a step ends it, its own time is over, or the steps are.
+func (l *timeline) extents(end time.Duration) {
+	for i, a := range l.actions {
+		if a == nil || !scenario.Lasts(a) {
+			continue
+		}
+		l.rows[i].Lasts = end
+		if b, ok := a.(interface{ Bound() scenario.Duration }); ok {
+			if d := l.resolve(b.Bound()); d > 0 {
+				l.rows[i].Lasts = min(end, l.rows[i].Begin.Latest+d)
+			}
+		}
+		for j := i + 1; j < len(l.actions); j++ {
+			if b := l.actions[j]; b != nil && scenario.Ends(b, a) {
+				l.rows[i].Lasts = min(l.rows[i].Lasts, l.rows[j].Begin.Latest)
+				break
+			}
+		}
+	}
+}
+
+func (l *timeline) text(s scenario.Step) string {
+	switch {
+	case s.Action != nil:
+		return scenario.Line(s.Action, l.nodes)
+	case s.Expect != nil:
+		return expecting(*s.Expect)
+	case s.Parallel != nil:
+		return "at the same time:"
+	case s.Repeat != nil:
+		if s.Repeat.Until != "" {
+			return fmt.Sprintf("up to %d times, until %s:", s.Repeat.Times, s.Repeat.Until)
+		}
+		return fmt.Sprintf("%d times:", s.Repeat.Times)
+	}
+	return "let " + s.Wait.Text + " pass"
+}
+
+func expecting(e scenario.Expectation) string {
+	switch e.Mode {
+	case scenario.ModeHolds:
+		return "for " + e.Bound.Text + " always: " + e.CEL
+	case scenario.ModeNever:
+		return "for " + e.Bound.Text + " never: " + e.CEL
+	}
+	return "within " + e.Bound.Text + ": " + e.CEL
+}

@@ -1,7 +1,9 @@
 package kmsplugin
 
 import (
+	"context"
 	"slices"
+	"time"
 )
 
 type Mutant struct {
@@ -30,4 +32,20 @@ func find(all []Mutant, name string) (Mutant, bool) {
 		return all[i], true
 	}
 	return Mutant{}, false
+}
+
+// Times that mutants take to be in mid-call.
+const (
+	shortWait = 30 * time.Millisecond
+	longWait  = 200 * time.Millisecond
+)
+
+// waitFor waits for a time, or until ctx ends.
+func waitFor(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

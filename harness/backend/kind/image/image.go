@@ -7,9 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/apis/config/defaults"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
-	"sigs.k8s.io/kind/pkg/apis/config/defaults"
+	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 )
 
 // Env names the image to take, whatever else there is.
@@ -58,4 +62,24 @@ func Resolve(ctx context.Context) (image, how string, err error) {
 		return "", "", fmt.Errorf("%w (neither %s nor %s is on this machine; pull the first: %w)", ErrNone, Official, built, err)
 	}
 	return Official, "kind's own, pulled", nil
+}
+
+// engineTimeout bounds the answer of an engine on the same machine, which takes milliseconds.
+const engineTimeout = 10 * time.Second
+
+// Present reports whether an image is on this machine. An engine that does not answer is an error.
+func Present(ctx context.Context, image string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	_, err := docker.Run(ctx, "image", "inspect", "--format", "{{.Id}}", image)
+	if err != nil && strings.Contains(err.Error(), "No such image") {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Pull takes an image from its registry. The engine itself gives up after some seconds if no registry answers.
+func Pull(ctx context.Context, image string) error {
+	_, err := docker.Run(ctx, "pull", "--quiet", image)
+	return err
 }
