@@ -51,10 +51,11 @@ const (
 // narrows a reporter to its own entry derives the node from it.
 const ReporterIdentityPrefix = "system:kms-health-reporter:"
 
-// ReporterGroup is the group of all reporter identities, AggregatorIdentity the user name of the aggregator.
+// ReporterGroup is the group of all reporter identities, AggregatorIdentity the user name of the aggregator, and OperatorIdentity that of an operator.
 const (
 	ReporterGroup      = "system:kms-health-reporters"
 	AggregatorIdentity = "system:kms-health-aggregator"
+	OperatorIdentity   = "kmsharness-operator"
 )
 
 // ReporterFlows and EndpointFlows are flow schemas of API servers, and the priority levels that they assign: of all requests of reporters, and of

@@ -86,6 +86,19 @@ func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
 	return core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}, done
 }
 
+// PreflightConditions are those of a pre-flight pod that has a result.
+func PreflightConditions(p core.Preflight, now metav1.Time) []corev1.PodCondition {
+	result := corev1.PodCondition{Type: PreflightResult, Status: corev1.ConditionTrue, Reason: "Succeeded", Message: p.Message, LastTransitionTime: now}
+	if !p.OK {
+		result.Status, result.Reason = corev1.ConditionFalse, "Failed"
+	}
+	all := []corev1.PodCondition{result, {Type: PreflightConfig, Status: corev1.ConditionTrue, Message: p.Hash, LastTransitionTime: now}}
+	if p.KEK != "" {
+		all = append(all, corev1.PodCondition{Type: PreflightRemoteKey, Status: corev1.ConditionTrue, Message: p.KEK, LastTransitionTime: now})
+	}
+	return all
+}
+
 // end removes pod and Secret of a check.
 func (o preflightPod) end(ctx context.Context) error {
 	now := int64(0)

@@ -165,7 +165,8 @@ const (
 	RoleAggregator   = "aggregator"
 	RoleRemoteKMS    = "remote-kms"
 	RoleLoadBalancer = "load-balancer"
-	RoleOperator     = "operator" // the API server operator, where a scenario has one
+	RolePreflight    = "preflight" // of a pod that checks a plugin before it is used
+	RoleOperator     = "operator"  // the API server operator, where a scenario has one
 	// RoleAggregatedAPIServer is a further API server's own process in its own history (About): there the role apiserver is kube-apiserver's.
 	RoleAggregatedAPIServer = "further-apiserver"
 )
@@ -391,6 +392,8 @@ type Decision struct {
 	Keys            []uint64 `json:"keys,omitempty"`
 	Revisions       []int    `json:"revisions,omitempty"`
 	PluginRevisions []int    `json:"pluginRevisions,omitempty"`
+	// TargetKEK is the kekID that the pre-flight check of the newest key saw, as the annotation target-remote-key-id has it. Empty: there is none.
+	TargetKEK string `json:"targetKEK,omitempty"`
 	// ConvergedKEK is the kekID that all nodes agree on, as the newest key's annotation remote-key-converged-id has it, and MigratedKEK the one that
 	// everything is encrypted under (migrated-remote-key-id). Empty: there is no annotation.
 	ConvergedKEK string `json:"convergedKEK,omitempty"`

@@ -61,6 +61,8 @@ type Aggregator struct {
 type Operator struct {
 	// Command is a template as of Reporter.Command; empty: this project's operator.
 	Command string `json:"command,omitempty" template:"program" usage:"command template of the operator under test, on local and kind (docs/operator.md)"`
+	// Preflight is a template of the program of a pre-flight pod, which checks a plugin and leaves the result in the pod's conditions; empty: this project's.
+	Preflight string `json:"preflight,omitempty" template:"program" usage:"command template of the program that checks a plugin before it is used (docs/operator.md)"`
 	// Image and Args are as those of Reporter. The image runs in a pod of the cluster.
 	Image string `json:"image,omitempty"`
 	Args  string `json:"args,omitempty" template:"program"`

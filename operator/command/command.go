@@ -24,6 +24,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // Requests a second to the API, and how many at once. A step makes up to fifteen, with three nodes.
@@ -39,6 +40,9 @@ type Configure func(*operator.Options)
 func Main(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer, configure ...Configure) int {
 	if version.Asked("encryption-operator", args, stdout) {
 		return 0
+	}
+	if len(args) > 0 && args[0] == PreflightCommand {
+		return PreflightMain(ctx, h, args[1:], stderr, preflight.Check)
 	}
 	o, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {

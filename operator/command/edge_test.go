@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -90,7 +91,7 @@ func (p *pods) Install(_ context.Context, node string, r operand.Revision) error
 	return nil
 }
 
-func (p *pods) Check(context.Context, config.Plugin) core.Preflight {
+func (p *pods) Check(context.Context, *corev1.Pod, config.Plugin) core.Preflight {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.denied {

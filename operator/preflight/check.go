@@ -33,8 +33,17 @@ const plaintextSize = 32
 
 // Check is bounded by ctx. hash is that of the configuration that the plugin behind the client was started with.
 func Check(ctx context.Context, c kmsapi.KeyManagementServiceClient, hash string, o Options) core.Preflight {
-	run := check{Options: o, client: c}
-	kek, err := run.all(ctx)
+	kek, err := check{Options: o, client: c}.all(ctx)
+	return o.result(hash, kek, err)
+}
+
+// CheckStatus asks for the health of a plugin, as Check does first.
+func CheckStatus(ctx context.Context, c kmsapi.KeyManagementServiceClient, hash string, o Options) core.Preflight {
+	kek, err := check{Options: o, client: c}.awaitHealth(ctx)
+	return o.result(hash, kek, err)
+}
+
+func (o Options) result(hash, kek string, err error) core.Preflight {
 	result := core.Preflight{Hash: hash, OK: err == nil, KEK: kek, At: o.Clock.Now()}
 	if err != nil {
 		result.Message = contract.SafeDetail(err.Error()) // the plugin's own words may be in it

@@ -54,7 +54,7 @@ func Annotate(s *corev1.Secret, k Key, now time.Time, resources []string) {
 	set(ModeAnnotation, string(k.Type))
 	set(reasonAnnotation, k.Reason)
 	set(KEKAnnotation, k.KEK)
-	set(initialAnnotation, k.Initial)
+	set(TargetKEKAnnotation, k.Initial)
 	set(ConvergedKEKAnnotation, k.Converged.KEK)
 	set(convergedSince, stamp(k.Converged.Since))
 	switch {
@@ -74,7 +74,7 @@ func ReadKey(s *corev1.Secret) (Key, []byte, error) {
 		return Key{}, nil, err
 	}
 	k := Key{ID: uint64(n), Type: config.Type(s.Annotations[ModeAnnotation]), Reason: s.Annotations[reasonAnnotation], Migrated: s.Annotations[migratedAnnotation] != "",
-		KEK: s.Annotations[KEKAnnotation], Initial: s.Annotations[initialAnnotation], Converged: Convergence{KEK: s.Annotations[ConvergedKEKAnnotation]}}
+		KEK: s.Annotations[KEKAnnotation], Initial: s.Annotations[TargetKEKAnnotation], Converged: Convergence{KEK: s.Annotations[ConvergedKEKAnnotation]}}
 	material := s.Data[materialKey]
 	if bytes.Equal(material, placeholder()) {
 		material = nil

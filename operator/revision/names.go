@@ -22,11 +22,12 @@ const (
 	// KindLabel tells key secrets from configurations: OpenShift tells them by their names.
 	KindLabel = "kmsharness.io/lifecycle"
 
-	ModeAnnotation         = "encryption.apiserver.operator.openshift.io/mode"
-	reasonAnnotation       = "encryption.apiserver.operator.openshift.io/internal-reason"
-	migratedAnnotation     = "encryption.apiserver.operator.openshift.io/migrated-timestamp"
-	KEKAnnotation          = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
-	initialAnnotation      = "kmsharness.io/initial-kek"
+	ModeAnnotation     = "encryption.apiserver.operator.openshift.io/mode"
+	reasonAnnotation   = "encryption.apiserver.operator.openshift.io/internal-reason"
+	migratedAnnotation = "encryption.apiserver.operator.openshift.io/migrated-timestamp"
+	KEKAnnotation      = "encryption.apiserver.operator.openshift.io/migrated-remote-key-id"
+	// TargetKEKAnnotation has the kekID of the pre-flight check, as long as plugins have reported no other one.
+	TargetKEKAnnotation    = "encryption.apiserver.operator.openshift.io/target-remote-key-id"
 	ConvergedKEKAnnotation = "encryption.apiserver.operator.openshift.io/remote-key-converged-id"
 	convergedSince         = "encryption.apiserver.operator.openshift.io/remote-key-converged-at"
 	keysAnnotation         = "kmsharness.io/keys"

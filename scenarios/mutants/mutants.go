@@ -78,7 +78,7 @@ func All() []Mutant {
 		of(Reporter, emission(), failingOver(), choosing(), connecting(), streamingReporters(), configuredReporters(), probing(), formats(), typed(), identity(), providerReporters(), refusedReporters(), aggregatedReporters()),
 		of(Aggregator, rollups(), freshness(), cleanups(), aggregating(), converging(), uniting(), connectingAggregators(), streamingAggregators(), configuringAggregators(), providerAggregators(), refusedAggregators(), aggregatedAggregators()),
 		of(Plugin, plugins(), providerPlugins(), aggregatedPlugins()),
-		of(Operator, switches(), aggregatedSwitches(), deciders(), starters(), claimants()),
+		of(Operator, switches(), aggregatedSwitches(), deciders(), starters(), checkers(), claimants()),
 		of(Cluster, policies()),
 		processes())
 }

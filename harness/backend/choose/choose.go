@@ -152,10 +152,11 @@ func (o Options) virtual() (Backend, error) {
 	programs := virtual.Programs()
 	programs[live.PluginProgram] = plugin.Options{Faults: o.Faults}.Main
 	names := slices.Sorted(maps.Keys(programs))
-	for _, of := range [][2]string{{"reporter", o.Reporter.Command}, {"aggregator", o.Aggregator.Command}, {"operator", o.Operator.Command}, {"plugin", o.Plugin.Command}} {
+	for _, of := range [][2]string{{"reporter.command", o.Reporter.Command}, {"aggregator.command", o.Aggregator.Command}, {"operator.command", o.Operator.Command},
+		{"operator.preflight", o.Operator.Preflight}, {"plugin.command", o.Plugin.Command}} {
 		program := undertest.ProgramOf(of[1])
-		if program != "" && (of[0] == "plugin" || !slices.Contains(names, program)) {
-			return nil, undertest.Wrong(of[0]+".command", "program %q: %s runs programs that are compiled into it: expected --backend local, or arguments for %s",
+		if program != "" && (of[0] == "plugin.command" || !slices.Contains(names, program)) {
+			return nil, undertest.Wrong(of[0], "program %q: %s runs programs that are compiled into it: expected --backend local, or arguments for %s",
 				program, virtual.Name, strings.Join(names, ", "))
 		}
 	}

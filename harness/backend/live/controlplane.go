@@ -131,7 +131,7 @@ type Recording interface {
 }
 
 // Preflight is the node name, in the history, of a plugin that runs on no node: one that is only checked.
-const Preflight = "preflight"
+const Preflight = history.RolePreflight
 
 // Traits are the properties of a control plane that do not change.
 type Traits struct {

@@ -71,6 +71,7 @@ func (p HostPlugin) Try(ctx context.Context, m Machine) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
+	g.beside = PlaceOn(m, "", p.Dir, nil, nil)
 	if err := g.Start(ctx); err != nil {
 		return nil, fmt.Errorf("try plugin %s: %w", p, err)
 	}

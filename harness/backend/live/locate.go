@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -98,7 +99,7 @@ func Findable(program, _ string) error {
 // placeholder is known only when the program is started, and passes.
 func CheckPrograms(s undertest.System, check func(program, replaced string) error) error {
 	here := [][2]string{
-		{"operator.command", s.Operator.Command}, {"plugin.break", s.Plugin.Break}, {"plugin.restore", s.Plugin.Restore}, {"plugin.rotate", s.Plugin.Rotate},
+		{"operator.command", s.Operator.Command}, {"operator.preflight", s.Operator.Preflight}, {"plugin.break", s.Plugin.Break}, {"plugin.restore", s.Plugin.Restore}, {"plugin.rotate", s.Plugin.Rotate},
 	}
 	if s.Plugin.Image == "" {
 		here = append(here, [2]string{"plugin.command", s.Plugin.Command})
@@ -129,8 +130,8 @@ func checkProgram(field, template, replaced string, check func(program, replaced
 // Own are the programs of this project that are used where the templates name no others.
 func Own(s undertest.System) []string {
 	programs := []string{PluginProgram}
-	for _, text := range []string{orDefault(s.Reporter.Command, DefaultReporter), orDefault(s.Aggregator.Command, DefaultAggregator), orDefault(s.Operator.Command, DefaultOperator)} {
-		if name := undertest.ProgramOf(text); own(name) {
+	for _, text := range []string{orDefault(s.Reporter.Command, DefaultReporter), orDefault(s.Aggregator.Command, DefaultAggregator), orDefault(s.Operator.Command, DefaultOperator), orDefault(s.Operator.Preflight, DefaultPreflight)} {
+		if name := undertest.ProgramOf(text); own(name) && !slices.Contains(programs, name) {
 			programs = append(programs, name)
 		}
 	}

@@ -31,7 +31,7 @@ import (
 
 const (
 	// OperatorUser is the operator's, operandUser that of the cluster around it.
-	OperatorUser = "kmsharness-operator"
+	OperatorUser = contract.OperatorIdentity
 	operandUser  = "kmsharness-operand"
 	// operandRequests a second, more than it ever makes.
 	operandRequests = 100

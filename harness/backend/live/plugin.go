@@ -31,6 +31,7 @@ type Plugin struct {
 
 	control  *control
 	instance Instance    // of a plugin under test; nil: it is a fake one
+	beside   Place       // of a plugin that is tried: where a program runs that checks it
 	broken   atomic.Bool // of a plugin under test: a hook has taken its KMS away
 }
 

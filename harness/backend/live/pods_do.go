@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
@@ -123,6 +124,9 @@ type pluginLogIns struct {
 // introduce has the remote KMS know a plugin that is about to be started: its key, and whether its log-ins are accepted.
 func (l *pluginLogIns) introduce(ctx context.Context, node, called string, c config.Plugin) error {
 	l.e.controlPlane.KMS.Call(l.e.Name, called, operand.RemoteKey(c))
+	if operand.Unreachable(c) {
+		return l.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: node + "/" + called, CutOff: remotekms.CutRefuse})
+	}
 	l.mu.Lock()
 	refused, news := l.all.Start(node + "/" + called)
 	l.mu.Unlock()

@@ -2,23 +2,19 @@ package live
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-	kmsapi "k8s.io/kms/apis/v2"
-	"k8s.io/utils/clock"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
-	"github.com/kmsharness/kmsharness/operator/preflight"
 )
 
 // trials start plugins for checks of what they are configured with.
@@ -28,49 +24,72 @@ type trials struct {
 	count  atomic.Int64
 }
 
-// checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine.
-const checkTimeout = 8 * time.Second
+const (
+	// checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine.
+	checkTimeout = 8 * time.Second
+	// checkReserve is for a program that starts and writes its result, and checkPoll is how often its end is looked for.
+	checkReserve = 2 * time.Second
+	checkPoll    = 50 * time.Millisecond
+)
 
-// Check implements operand.Pods. It takes checkTimeout at most.
-func (p *trials) Check(ctx context.Context, c config.Plugin) core.Preflight {
+// Check implements operand.Pods. It takes little more than checkTimeout.
+func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) core.Preflight {
 	if why := operand.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Message: why}
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout+checkReserve)
 	defer cancel()
-	client, end, err := p.try(ctx, c)
-	if err != nil {
+	if err := p.check(ctx, pod, c); err != nil {
 		return core.Preflight{Message: err.Error()}
 	}
-	defer end()
-	return preflight.Check(ctx, client, "", preflight.Options{Clock: clock.RealClock{}, Random: rand.Reader, UID: uuid.NewString,
-		Pause: lifecycle.Pause, Call: checkTimeout / 3})
+	return core.Preflight{Message: "the check ended without a result"}
 }
 
-// try starts a plugin process of its own, on no node, at a socket of its own; end stops it.
-func (p *trials) try(ctx context.Context, c config.Plugin) (kmsapi.KeyManagementServiceClient, func(), error) {
+// check starts a plugin process of its own, on no node, and runs the program of a pre-flight pod beside it until that ends.
+func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) error {
 	keyID := fmt.Sprintf("try-%d", p.count.Add(1))
 	if err := p.logIns.introduce(ctx, Preflight, keyID, c); err != nil {
-		return nil, nil, err
+		return err
 	}
 	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	end := func() {
+	program := g.beside.Unit(history.Process{Role: history.RolePreflight, Node: Preflight, KeyID: keyID}, func(context.Context) (Command, error) { return p.program(pod, g) })
+	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
 		defer cancel()
-		_ = g.close(ctx) // what does not end is ended with the plane
-	}
+		_ = errors.Join(program.Kill(ctx), g.close(ctx)) // what does not end is ended with the plane
+	}()
 	if err := p.e.recorder.followPlugin(g, tail.FromStart); err != nil {
-		end()
-		return nil, nil, err
+		return err
 	}
 	p.e.changes.recordReady(&g.Target)
-	conn, err := grpc.NewClient("passthrough:///"+g.Socket, grpc.WithAuthority("localhost"), grpc.WithTransportCredentials(insecure.NewCredentials()), dialer(p.e.traits.Host, "unix"))
-	if err != nil {
-		end()
-		return nil, nil, fmt.Errorf("try plugin %s: %w", keyID, err)
+	if err := program.Start(ctx); err != nil {
+		return err
 	}
-	return kmsapi.NewKeyManagementServiceClient(conn), func() { conn.Close(); end() }, nil
+	ticker := time.NewTicker(checkPoll)
+	defer ticker.Stop()
+	for program.Status().Phase != Ended {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return fmt.Errorf("the check of plugin %s has not ended: %w", keyID, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// program is the command of the pod's program. It reaches the API as clients of the cluster do, with an administrator's rights.
+func (p *trials) program(pod *corev1.Pod, g *Plugin) (Command, error) {
+	at := g.beside
+	at.Server = p.e.controlPlane.ClientServer
+	kubeconfig, err := p.e.sut.kubeconfig(at, history.RolePreflight, operandUser, []string{"system:masters"})
+	if err != nil {
+		return Command{}, err
+	}
+	values := p.e.sut.commonValues(at, kubeconfig)
+	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+g.Socket, (checkTimeout / 3).String(), checkTimeout.String()
+	values["podName"], values["podNamespace"], values["configHash"] = pod.Name, pod.Namespace, pod.Annotations[lifecycle.PreflightHash]
+	return p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight)
 }

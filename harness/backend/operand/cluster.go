@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -25,8 +26,8 @@ type Pods interface {
 	// Install gives the pod of a node what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes
 	// in the opposite order. The error is ErrUnfinished while other nodes need not wait for this one.
 	Install(ctx context.Context, node string, r Revision) error
-	// Check starts a plugin on its own, checks it and stops it.
-	Check(ctx context.Context, p config.Plugin) core.Preflight
+	// Check starts a plugin on its own, runs the program of a pre-flight pod, and stops the plugin. The result is that of a pod which has none afterwards.
+	Check(ctx context.Context, pod *corev1.Pod, p config.Plugin) core.Preflight
 	// Migrates reports whether the objects of a resource are in this API server, and Migrate writes all of them anew, through the API.
 	Migrates(resource schema.GroupVersionResource) bool
 	Migrate(ctx context.Context, resource schema.GroupVersionResource) error

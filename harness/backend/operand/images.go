@@ -2,10 +2,12 @@ package operand
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator/config"
 )
 
 // missing is the registry of images that do not exist: no name below it ever resolves (RFC 2606), so that a real kubelet cannot pull them either.
@@ -26,6 +28,12 @@ func CannotStart(node, image string) string {
 		return ""
 	}
 	return fmt.Sprintf("ImagePullBackOff: Back-off pulling image %q", image)
+}
+
+// Unreachable reports whether nothing answers at the address of a plugin's KMS: no name below .invalid ever resolves.
+func Unreachable(c config.Plugin) bool {
+	address, err := url.Parse(c.Settings()["vaultAddress"])
+	return err == nil && strings.HasSuffix(address.Hostname(), ".invalid")
 }
 
 // NamedImages are the images of plugins that a scenario names, sorted. The others stand for whatever image there is.

@@ -68,23 +68,28 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	p.Log.Info("a pre-flight check begins", "pod", pod.Namespace+"/"+pod.Name)
-	result := p.Pods.Check(ctx, plugin)
+	result := p.Pods.Check(ctx, pod, plugin)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	status, phase, reason := corev1.ConditionTrue, corev1.PodSucceeded, "Succeeded"
-	if !result.OK {
-		status, phase, reason = corev1.ConditionFalse, corev1.PodFailed, "Failed"
+	pods := p.Client.CoreV1().Pods(pod.Namespace)
+	now, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // the operator no longer waits
 	}
-	now := metav1.NewTime(p.Clock.Now())
-	pod.Status.Phase = phase
-	pod.Status.Conditions = append(pod.Status.Conditions,
-		corev1.PodCondition{Type: operator.PreflightResult, Status: status, Reason: reason, Message: result.Message, LastTransitionTime: now},
-		corev1.PodCondition{Type: operator.PreflightConfig, Status: corev1.ConditionTrue, Message: pod.Annotations[operator.PreflightHash], LastTransitionTime: now})
-	if result.KEK != "" {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: operator.PreflightRemoteKey, Status: corev1.ConditionTrue, Message: result.KEK, LastTransitionTime: now})
+	if err != nil {
+		return err
 	}
-	if _, err := p.Client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
+	ofResult := func(c corev1.PodCondition) bool { return c.Type == operator.PreflightResult }
+	if !slices.ContainsFunc(now.Status.Conditions, ofResult) {
+		result.Hash = pod.Annotations[operator.PreflightHash]
+		now.Status.Conditions = append(now.Status.Conditions, operator.PreflightConditions(result, metav1.NewTime(p.Clock.Now()))...)
+	}
+	now.Status.Phase = corev1.PodFailed
+	if now.Status.Conditions[slices.IndexFunc(now.Status.Conditions, ofResult)].Status == corev1.ConditionTrue {
+		now.Status.Phase = corev1.PodSucceeded
+	}
+	if _, err := pods.UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil

@@ -19,8 +19,8 @@ type Key struct {
 	Type config.Type
 	// Migrated are the resources that lie under the key.
 	Migrated []schema.GroupResource
-	// ConvergedKEK and MigratedKEK are as in history.Decision.
-	ConvergedKEK, MigratedKEK string
+	// TargetKEK, ConvergedKEK and MigratedKEK are as in history.Decision.
+	TargetKEK, ConvergedKEK, MigratedKEK string
 }
 
 // ReadKey reads the Secret of a key.
@@ -30,6 +30,7 @@ func ReadKey(s *corev1.Secret) (Key, error) {
 		return Key{}, fmt.Errorf("secret %s/%s: expected a name that ends with -N, the number of the key", s.Namespace, s.Name)
 	}
 	k := Key{ID: id, Type: config.Type(s.Annotations[revision.ModeAnnotation]), ConvergedKEK: s.Annotations[revision.ConvergedKEKAnnotation], MigratedKEK: s.Annotations[revision.KEKAnnotation]}
+	k.TargetKEK = s.Annotations[revision.TargetKEKAnnotation]
 	text := s.Annotations[revision.ResourcesAnnotation]
 	if text == "" {
 		return k, nil

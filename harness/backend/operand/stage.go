@@ -59,7 +59,7 @@ func (k Key) migrated(resources []string) bool {
 func (o Observed) Decision() *history.Decision {
 	newest := Newest(o.Keys)
 	d := &history.Decision{Key: newest.ID, Revision: o.Revision, Revisions: o.Revisions, Stage: o.Stage(), Ends: o.Ends,
-		ConvergedKEK: newest.ConvergedKEK, MigratedKEK: newest.MigratedKEK}
+		TargetKEK: newest.TargetKEK, ConvergedKEK: newest.ConvergedKEK, MigratedKEK: newest.MigratedKEK}
 	for _, k := range o.Keys {
 		d.Keys = append(d.Keys, k.ID)
 	}

@@ -13,7 +13,7 @@ func All() []Invariant {
 		},
 		{
 			ID:        AcceptedID,
-			Statement: "what a reporter or the aggregator writes is valid: no API server refuses a write for its content",
+			Statement: "what a reporter, the aggregator or an operator writes is valid: no API server refuses a write for its content",
 			Source:    "The reporter, condition; The typed form of the same report; the schema of the CRDs",
 			Judge:     judgeAccepted,
 		},
@@ -227,9 +227,12 @@ func All() []Invariant {
 			ID:        "OPERATOR-CONVERGENCE",
 			Statement: "an operator notes that all nodes agree on a kekID only when every expected node freshly reports that kekID of a healthy plugin of the newest key",
 			Source:    "The aggregator, convergence",
-			Rules:     []Rule{{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true}},
-			Timed:     AllTimed,
-			Judge:     judgeOperatorConvergence,
+			Rules: []Rule{
+				{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true},
+				{Code: "target", Statement: "a key is made for the kekID that the pre-flight check saw"},
+			},
+			Timed: AllTimed,
+			Judge: judgeOperatorConvergence,
 		},
 		{
 			ID:        "ENCRYPTED",

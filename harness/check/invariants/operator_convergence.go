@@ -22,6 +22,7 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 		d := *e.Decision
 		if d.Key != before.Key {
 			before = history.Decision{Key: d.Key}
+			judgeTarget(v, &f, e)
 		}
 		if d.ConvergedKEK != "" && d.ConvergedKEK != before.ConvergedKEK {
 			judgeAgreed(v, &f, e, d.ConvergedKEK, Violation{Seen: "the operator notes that all nodes agree on kekID " + text.Quoted(d.ConvergedKEK)})
@@ -33,6 +34,23 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 		before = d
 	}
 	return f
+}
+
+// judgeTarget judges the kekID with which a key is made: API servers may write under it before any node has reported.
+func judgeTarget(v *facts.Facts, f *Finding, e *history.Event) {
+	if e.Decision.TargetKEK == "" {
+		return
+	}
+	checked, seen := "", false
+	for c := range v.Each(history.KindCall) {
+		if c.Call.Node == history.RolePreflight && c.Call.Method == "Status" && c.Call.Healthz == "ok" && c.Call.Ended.Before(e.At) {
+			checked, seen = c.Call.KEKID, true
+		}
+	}
+	f.JudgedAt(e.At, e.At)
+	if !seen || checked != e.Decision.TargetKEK {
+		f.Violate(Violation{Rule: "target", At: e.At, Seq: e.Seq, KeyID: strconv.FormatUint(e.Decision.Key, 10), Seen: "the key is made for kekID " + text.Quoted(e.Decision.TargetKEK), Allowed: "that of the last pre-flight check, " + text.Quoted(checked)})
+	}
 }
 
 // judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e. It

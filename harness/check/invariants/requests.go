@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -23,7 +24,7 @@ const AcceptedID = "ACCEPTED"
 func judgeAccepted(v *facts.Facts) (f Finding) {
 	var refused []*facts.Request
 	for _, r := range v.Requests.All {
-		if !r.Write || !r.UnderTest() || r.Code == 0 {
+		if !r.Write || !r.UnderTest() && r.User != contract.OperatorIdentity || r.Code == 0 {
 			continue
 		}
 		f.JudgedAt(r.Received, r.At)
@@ -72,7 +73,7 @@ func invalid(r *facts.Request) bool {
 	case http.StatusUnprocessableEntity:
 		return (r.ContentType != string(types.JSONPatchType) || len(r.Causes) > 0) && !r.CrowdedOut()
 	case http.StatusConflict: // an apply without force, of a field that another manager owns; of a reporter the missing force is the mistake (OWNERSHIP)
-		return r.IsApply() && (r.Force || r.Node == "")
+		return r.IsApply() && (r.Force || r.ByAggregator())
 	case http.StatusInternalServerError:
 		return r.IsApply() && r.Undeclared()
 	case http.StatusForbidden:
