@@ -1,4 +1,4 @@
-package mutants_test
+package openshift_test
 
 import (
 	"slices"
@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/scenarios"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/openshift"
 )
 
@@ -31,6 +32,19 @@ func sources(t *testing.T) (choose.Options, map[string]virtual.Main) {
 		t.Fatal(err)
 	}
 	return options, programs
+}
+
+// catalogue is in the typed form.
+func catalogue(t *testing.T) []*scenario.Scenario {
+	t.Helper()
+	all, err := scenarios.Load()
+	if err == nil {
+		all, err = scenario.InForms(all, scenario.ContractHealthReports)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 // judgeSources runs that reporter with a scenario.
@@ -53,7 +67,7 @@ func TestReporterOfTheSources(t *testing.T) {
 		t.Skip("long: make nightly STAGES=unit")
 	}
 	ran := 0
-	for _, s := range inForm(t, scenario.ContractHealthReports) {
+	for _, s := range catalogue(t) {
 		t.Run(s.Name, func(t *testing.T) {
 			switch r := judgeSources(t, s, contract.Timing{}, false); r.Status {
 			case result.NotSupported:
@@ -72,7 +86,7 @@ func TestReporterOfTheSources(t *testing.T) {
 
 // TestBackOffIsAHouseRule: a back-off at the intervals of production breaks a house rule, and no other.
 func TestBackOffIsAHouseRule(t *testing.T) {
-	all := inForm(t, scenario.ContractHealthReports)
+	all := catalogue(t)
 	for name, caught := range map[string]string{"plugin-away-for-long": "MONOTONIC", "steady-state": ""} {
 		s := all[slices.IndexFunc(all, func(s *scenario.Scenario) bool { return s.Name == name })]
 		for subject, strict := range map[string]bool{"by the sources": false, "backs-off-at-production-intervals": true} {
