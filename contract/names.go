@@ -3,6 +3,8 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -136,4 +138,66 @@ func NodeOfReporter(user, tokenNode string) (node string, ok bool) {
 		return "", false
 	}
 	return tokenNode, true
+}
+
+// Metrics of a reporter (docs/contract.md, "Metrics, alerts"), each with the labels node and keyID.
+const (
+	MetricCallSeconds = "kms_plugin_status_call_duration_seconds" // histogram
+	MetricCallErrors  = "kms_plugin_status_call_errors_total"     // counter
+	MetricHealthy     = "kms_plugin_healthy"                      // gauge, 1 or 0
+)
+
+// Reasons of KMSPluginsDegraded, worst first (docs/contract.md, "The aggregator"). Where several apply, the first
+// of this list is the rollup's reason and its message names the others too.
+const (
+	ReasonPluginUnhealthy     = "PluginUnhealthy"     // True
+	ReasonPluginUnreachable   = "PluginUnreachable"   // True
+	ReasonReportStale         = "ReportStale"         // Unknown
+	ReasonReportMalformed     = "ReportMalformed"     // Unknown
+	ReasonClockSkew           = "ClockSkew"           // Unknown
+	ReasonReportMissing       = "ReportMissing"       // Unknown
+	ReasonAwaitingFirstReport = "AwaitingFirstReport" // False
+	ReasonAsExpected          = "AsExpected"          // False
+)
+
+// Reasons of KMSPluginsAvailable.
+const (
+	// ReasonNoUsableWriteKey: on some expected node no plugin for the write key is usable.
+	ReasonNoUsableWriteKey = "NoUsableWriteKey"
+	// ReasonWriteKeyUnknown: no write-key plugin is known to be unusable, but for some node nothing fresh is known.
+	ReasonWriteKeyUnknown = "WriteKeyUnknown"
+)
+
+// Reasons of KMSPluginsProgressing. The two True reasons are the contract's; the False ones tell a rotation
+// controller whether it may go on: AsExpected means converged, NotConverged means that some expected node does not
+// freshly and healthily agree although no change is known to be under way.
+const (
+	ReasonKEKRotationInProgress  = "KEKRotationInProgress"  // True
+	ReasonKeyMigrationInProgress = "KeyMigrationInProgress" // True
+	ReasonNotConverged           = "NotConverged"           // False
+)
+
+// SocketDir is where plugins listen on a real node.
+const SocketDir = "/var/run/kmsplugin"
+
+// socketName is the file name of a plugin's socket. keyID is a sequence number in OpenShift; letters are allowed
+// because the per-configuration scheme of the plugin-management proposal uses a hash in its place.
+var socketName = regexp.MustCompile(`^kms-([A-Za-z0-9][A-Za-z0-9-]{0,62})\.sock$`)
+
+// SocketPath is the endpoint of the plugin with the given keyID below dir.
+func SocketPath(dir, keyID string) string {
+	return "unix://" + strings.TrimRight(dir, "/") + "/kms-" + keyID + ".sock"
+}
+
+// KeyIDOfSocket reads the keyID out of an endpoint such as unix:///var/run/kmsplugin/kms-2.sock.
+func KeyIDOfSocket(endpoint string) (keyID string, err error) {
+	path, ok := strings.CutPrefix(endpoint, "unix://")
+	if !ok || !strings.HasPrefix(path, "/") {
+		return "", fmt.Errorf("socket %q: expected unix:///DIR/kms-KEYID.sock", endpoint)
+	}
+	m := socketName.FindStringSubmatch(path[strings.LastIndex(path, "/")+1:])
+	if m == nil {
+		return "", fmt.Errorf("socket %q: file name must be kms-KEYID.sock (KEYID: letters, digits and dashes, at most 63)", endpoint)
+	}
+	return m[1], nil
 }

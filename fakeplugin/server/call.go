@@ -12,6 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 )
 
 // intercept stands between gRPC and the honest plugin.
@@ -119,4 +120,21 @@ func (s *Server) crash(ctx context.Context) Answer {
 	s.changed()
 	<-ctx.Done()
 	return Answer{Err: errBroken, Outcome: journal.Crashed}
+}
+
+// Received is a request as the plugin gets it, which is not always as it was sent: a plan may take its uid away.
+func Received(ctx context.Context, plan fault.Plan, req any) (context.Context, any) {
+	if plan.UID == "" {
+		return ctx, req
+	}
+	if plan.UID == fault.UIDDropped {
+		ctx = plugin.AcceptingNoUID(ctx)
+	}
+	switch r := req.(type) {
+	case *kmsapi.EncryptRequest:
+		return ctx, &kmsapi.EncryptRequest{Plaintext: r.Plaintext}
+	case *kmsapi.DecryptRequest:
+		return ctx, &kmsapi.DecryptRequest{Ciphertext: r.Ciphertext, KeyId: r.KeyId, Annotations: r.Annotations}
+	}
+	return ctx, req
 }

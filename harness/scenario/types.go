@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"slices"
+
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -179,3 +181,22 @@ const (
 
 // Position in a scenario file, 1-based; zero for a scenario written in Go.
 type Position struct{ Line, Column int }
+
+// APIServers are those that a topology can have, kube-apiserver first: it always has that one.
+func APIServers() []string { return tagOf[Topology]("APIServers", "enum") }
+
+// OperatorOf is the operator to whose CR the reporters of an API server write.
+func OperatorOf(apiServer string) string {
+	switch apiServer {
+	case history.OpenShiftAPIServer:
+		return "openshiftapiserver"
+	case history.OAuthAPIServer:
+		return "authentication"
+	}
+	return Operators()[0]
+}
+
+// Aggregated are the API servers beside kube-apiserver, in the order of the file.
+func (t Topology) Aggregated() []string {
+	return slices.DeleteFunc(slices.Clone(t.APIServers), func(name string) bool { return name == history.KubeAPIServer })
+}

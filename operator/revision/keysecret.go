@@ -2,10 +2,12 @@ package revision
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/operator/config"
 )
@@ -119,4 +121,29 @@ func unstamp(text string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	return time.Parse(time.RFC3339Nano, text)
+}
+
+// Parts of a key's Secret, in the shape that OpenShift's encryption controllers give it (library-go, pkg/operator/encryption/secrets).
+const (
+	// Finalizer keeps a key from being deleted by mistake. An operator removes it before it prunes the key.
+	Finalizer = "encryption.apiserver.operator.openshift.io/deletion-protection"
+	// ResourcesAnnotation has the resources that were migrated to the key.
+	ResourcesAnnotation = "encryption.apiserver.operator.openshift.io/migrated-resources"
+
+	pluginKey = "encryption.apiserver.operator.openshift.io-kms-plugin-config"
+)
+
+// placeholder is the key material of types without any: OpenShift writes 16 zeroes.
+func placeholder() []byte { return make([]byte, 16) }
+
+// migratedResources is the value of ResourcesAnnotation.
+func migratedResources(resources []string) string {
+	var all struct {
+		Resources []schema.GroupResource `json:"resources"`
+	}
+	for _, r := range resources {
+		all.Resources = append(all.Resources, schema.ParseGroupResource(r))
+	}
+	text, _ := json.Marshal(all) // texts can always be encoded
+	return string(text)
 }
