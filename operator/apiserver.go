@@ -23,13 +23,15 @@ type APIServer struct {
 	Resource schema.GroupVersionResource
 	// Encrypted are the resources that OpenShift encrypts there.
 	Encrypted []schema.GroupVersionResource
+	// Migrations is the resource of StorageVersionMigrations.
+	Migrations schema.GroupVersionResource
 }
 
 // APIServerOf is the API server of an operator: kubeapiserver, openshiftapiserver or authentication.
 func APIServerOf(operator string) (APIServer, error) {
 	of := func(c revision.Component, clusterOperator, operatorNamespace, kind, plural string, encrypted ...schema.GroupVersionResource) (APIServer, error) {
 		return APIServer{Component: c, Namespace: string(c), ClusterOperator: clusterOperator, OperatorNamespace: operatorNamespace, Kind: kind,
-			Resource: schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, Encrypted: encrypted}, nil
+			Resource: schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, Encrypted: encrypted, Migrations: Migrations()}, nil
 	}
 	v1 := func(group, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
@@ -115,6 +117,20 @@ func RevisionNamed(name string) (number int, ok bool) {
 	text, ok := strings.CutPrefix(name, ConfigKey+"-")
 	number, err := strconv.Atoi(text)
 	return number, ok && err == nil
+}
+
+// Programs that carry out StorageVersionMigrations.
+const (
+	MigratorOpenShift  = "openshift"  // kube-storage-version-migrator
+	MigratorKubernetes = "kubernetes" // kube-controller-manager since Kubernetes 1.37
+)
+
+// MigrationsOf is the resource of a migrator; of OpenShift's also for the empty name.
+func MigrationsOf(migrator string) schema.GroupVersionResource {
+	if migrator == MigratorKubernetes {
+		return schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: Migrations().Resource}
+	}
+	return Migrations()
 }
 
 // Migrations is the resource of kube-storage-version-migrator.

@@ -48,22 +48,26 @@ func (o *Operator) beginMigration(ctx context.Context, r schema.GroupVersionReso
 	if r.Group != "" {
 		name = "encryption-migration-" + r.Group + "-" + r.Version + "-" + r.Resource
 	}
+	resource := map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}
+	if o.Migrations != Migrations() {
+		delete(resource, "version") // Kubernetes takes the preferred one
+	}
 	m := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": Migrations().GroupVersion().String(), "kind": "StorageVersionMigration",
+		"apiVersion": o.Migrations.GroupVersion().String(), "kind": "StorageVersionMigration",
 		"metadata": map[string]any{"name": name, "annotations": map[string]any{writeKeyAnnotation: strconv.FormatUint(key, 10)}},
-		"spec":     map[string]any{"resource": map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}},
+		"spec":     map[string]any{"resource": resource},
 	}}
-	if err := o.dynamic.Resource(Migrations()).Delete(ctx, m.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := o.dynamic.Resource(o.Migrations).Delete(ctx, m.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	return o.dynamic.Resource(Migrations()).Create(ctx, m, metav1.CreateOptions{FieldManager: fieldManager})
+	return o.dynamic.Resource(o.Migrations).Create(ctx, m, metav1.CreateOptions{FieldManager: fieldManager})
 }
 
 // migrated reports whether a migration has succeeded. A request that fails is no result: an API server may be down.
 func (o *Operator) migrated(ctx context.Context, begun *unstructured.Unstructured) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	m, err := o.dynamic.Resource(Migrations()).Get(ctx, begun.GetName(), metav1.GetOptions{})
+	m, err := o.dynamic.Resource(o.Migrations).Get(ctx, begun.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && m.GetUID() != begun.GetUID() {
 		return false, fmt.Errorf("it was deleted before it had a result")
 	}

@@ -35,7 +35,7 @@ func RemovalPatch(cr map[string]any, op Operator, r Removal) []PatchOp {
 		return slices.Contains(r.Nodes, text(item, "nodeName")) || slices.Contains(r.Entries, typedItem(item))
 	}
 	if items := list(cr, op.TypedPath...); len(items) > 0 && allMatch(items, typed) {
-		return append(ops, removeAt(cr, emptied(cr, op.TypedPath))...)
+		return append(ops, removeAt(cr, op.TypedPath[:len(op.TypedPath)-1], emptied(cr, op.TypedPath))...)
 	}
 	return append(ops, removeItems(cr, op.TypedPath, typed)...)
 }
@@ -73,9 +73,10 @@ func emptied(cr map[string]any, listPath []string) []string {
 	return listPath
 }
 
-func removeAt(cr map[string]any, path []string) []PatchOp {
-	value, _, _ := unstructured.NestedFieldNoCopy(cr, path...)
-	return []PatchOp{{"test", pointer(path), value}, {Op: "remove", Path: pointer(path)}}
+// removeAt tests all that is in parent: what else was there may have gone since, and it may not be left empty.
+func removeAt(cr map[string]any, parent, path []string) []PatchOp {
+	value, _, _ := unstructured.NestedFieldNoCopy(cr, parent...)
+	return []PatchOp{{"test", pointer(parent), value}, {Op: "remove", Path: pointer(path)}}
 }
 
 func pointer(path []string) string { return "/" + strings.Join(path, "/") }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/contract"
 )
@@ -84,6 +85,21 @@ func TestRemovalPatchFailsAfterAnotherWrite(t *testing.T) {
 		if _, err := tryPatch(w.cr, ops); err == nil {
 			t.Errorf("typed %v: the patch removed a report that it had not seen", typed)
 		}
+	}
+}
+
+// The last entry goes with its list alone while something else is beside it. What goes meanwhile makes the patch fail, which would leave nothing.
+func TestRemovalPatchFailsAfterAnotherRemoval(t *testing.T) {
+	w := newWorld(t)
+	w.typedForm = true
+	w.report("a", 0, healthy("1", "k"))
+	status := w.status()["encryptionStatus"].(map[string]any)
+	status["preflight"] = map[string]any{"observedConfigHash": "abcdefgh"}
+	seen := (&unstructured.Unstructured{Object: w.cr}).DeepCopy().Object
+	ops := RemovalPatch(seen, w.op, Removal{Nodes: []string{"a"}})
+	delete(status, "preflight")
+	if out, err := tryPatch(w.cr, ops); err == nil {
+		t.Errorf("the patch leaves %v", out["status"])
 	}
 }
 

@@ -61,6 +61,8 @@ type Topology struct {
 	Start string `yaml:"start,omitempty" enum:"running,stopped" description:"running: healthy; stopped: only etcd and the remote KMS run"`
 	// Lifecycle: an operator begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string `yaml:"lifecycle,omitempty" enum:"direct,operator" description:"who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"`
+	// Migrator is empty for operator.MigratorOpenShift.
+	Migrator string `yaml:"migrator,omitempty" enum:"openshift,kubernetes" with:"lifecycle=operator" description:"whose StorageVersionMigrations an operator makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1 (only sim); default openshift"`
 	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview, but with CRDsGateOff: the default one has no encryption type KMS.
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default,DefaultWithoutKMS" description:"variant of the operators' CRDs; Default has no typed list of reports, DefaultWithoutKMS no encryption type KMS either, as with the feature gate off; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.

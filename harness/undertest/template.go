@@ -26,7 +26,7 @@ func PluginPlaceholders() []string {
 func Placeholders() []string {
 	return []string{"sockets", "node", "kubeconfig", "interval", "jitter", "readTimeout", "writeTimeout", "metricsAddress",
 		"contract", "operator", "version", "podImage", "connectivity", "alternatives", "instance", "leaderElect", "degradedInertia", "clusterOperator", "aggregatorProfile", "encrypt", "beforeKMS",
-		"podName", "podNamespace", "configHash", "callTimeout", "checkTimeout",
+		"migrator", "podName", "podNamespace", "configHash", "callTimeout", "checkTimeout",
 		"publish", "aggregators", "streamAddress", "streamCertificate", "streamKey", "streamClientCA"}
 }
 

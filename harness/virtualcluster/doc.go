@@ -24,7 +24,7 @@
 //     networking.k8s.io/v1: ingresses, networkpolicies; discovery.k8s.io/v1: endpointslices; events.k8s.io/v1: events
 //   - admissionregistration.k8s.io/v1: validatingadmissionpolicies, validatingadmissionpolicybindings; apiextensions.k8s.io/v1: customresourcedefinitions;
 //     apiregistration.k8s.io/v1: apiservices; authorization.k8s.io/v1: subjectaccessreviews; coordination.k8s.io/v1: leases;
-//     flowcontrol.apiserver.k8s.io/v1: flowschemas, prioritylevelconfigurations; migration.k8s.io/v1alpha1: storageversionmigrations;
+//     flowcontrol.apiserver.k8s.io/v1: flowschemas, prioritylevelconfigurations; migration.k8s.io/v1alpha1 and storagemigration.k8s.io/v1: storageversionmigrations;
 //     rbac.authorization.k8s.io/v1: roles, rolebindings, clusterroles, clusterrolebindings
 //   - all that Options.Resources names
 //

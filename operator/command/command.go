@@ -67,7 +67,7 @@ type options struct {
 // parse reads a command line.
 func parse(args []string) (opts options, err error) {
 	opts = options{Options: core.DefaultOptions(), lease: election.Defaults("", "encryption-operator-lock")}
-	var name string
+	var name, migrator string
 	var encrypted []string
 	flags := pflag.NewFlagSet("encryption-operator", pflag.ContinueOnError)
 	flags.StringVar(&opts.kubeconfig, "kubeconfig", "", "a kubeconfig; empty: that of the cluster that it runs in")
@@ -78,6 +78,7 @@ func parse(args []string) (opts options, err error) {
 	flags.DurationVar(&opts.Settle, "settle", opts.Settle, "how long all nodes must report a new kekID before everything is encrypted anew under it")
 	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
 	flags.DurationVar(&opts.check, "check-timeout", 30*time.Second, "how long a pre-flight check may take")
+	flags.StringVar(&migrator, "migrator", operator.MigratorOpenShift, "whose StorageVersionMigrations it makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1")
 	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
 	flags.BoolVar(&opts.leaderElect, "leader-elect", opts.leaderElect, "work only while holding a lease")
 	opts.lease.AddFlags(flags, opts.lease.Name)
@@ -87,6 +88,7 @@ func parse(args []string) (opts options, err error) {
 	if opts.APIServer, err = operator.APIServerOf(name); err != nil {
 		return opts, fmt.Errorf("--operator: %w", err)
 	}
+	opts.Migrations = operator.MigrationsOf(migrator)
 	if opts.lease.Namespace == "" {
 		opts.lease.Namespace = opts.OperatorNamespace
 	}
@@ -103,6 +105,8 @@ func parse(args []string) (opts options, err error) {
 	switch {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("%q: expected flags only", flags.Arg(0))
+	case migrator != operator.MigratorOpenShift && migrator != operator.MigratorKubernetes:
+		err = fmt.Errorf("--migrator %q: expected %s or %s", migrator, operator.MigratorOpenShift, operator.MigratorKubernetes)
 	case opts.Interval <= 0:
 		err = fmt.Errorf("--interval %v: expected a time above 0", opts.Interval)
 	case opts.Settle < 0:

@@ -81,6 +81,15 @@ func claimants() []Mutant {
 			Virtual: claiming(core.ConditionMigration, unsaid),
 		},
 		{
+			Name: "migrations-nobody-carries-out", Scenario: "operator-migrates-in-tree", Caught: []string{"steps[2].expect"},
+			Mistake: "migrations of an API that is served, and whose controller runs no more: the switch waits for ever",
+			Virtual: func() virtual.Options {
+				return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+					return command.Main(ctx, h, append(slices.Clone(args), "--migrator="+operator.MigratorOpenShift), stdout, stderr)
+				})
+			},
+		},
+		{
 			Name: "failed-migration-counts", Scenario: unwritable, Caught: []string{"NO-DATA-LOSS"},
 			Mistake: "a migration that has ended taken for one that has succeeded: the key goes, and the one object cannot be read any more",
 			Virtual: countingFailures,

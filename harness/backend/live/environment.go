@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -180,6 +181,9 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 // UnsupportedReal names what of a scenario no control plane of processes can do, and an operator that does not exist.
 func UnsupportedReal(s *scenario.Scenario) []string {
 	lacks := slices.Concat(UnsupportedVerbs(s, false), UnsupportedAggregated(s), UnsupportedRefusals(s))
+	if s.Topology.Migrator == lifecycle.MigratorKubernetes {
+		lacks = append(lacks, "migrator "+s.Topology.Migrator+": the harness carries out migrations of this API in simulation only")
+	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

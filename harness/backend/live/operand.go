@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,6 +77,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return fail(err)
 	}
+	apiServer.Migrations = lifecycle.MigrationsOf(p.e.scenario.Topology.Migrator)
 	rest, err := p.e.controlPlane.Credentials.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer)
 	if err != nil {
 		return fail(err)
@@ -115,6 +117,7 @@ func (p *operatorProgram) prepare() error {
 	}
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
+		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, DefaultOperator), values, "operator")
 	})

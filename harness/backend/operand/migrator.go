@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,7 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator"
 )
 
-// migrator does what kube-storage-version-migrator does: it carries out StorageVersionMigrations, one at a time.
+// migrator does what kube-storage-version-migrator, or Kubernetes' own controller, does: it carries out StorageVersionMigrations, one at a time.
 type migrator struct {
 	Options
 	sources *sources
@@ -52,7 +53,7 @@ func ended(u *unstructured.Unstructured) bool {
 func (m *migrator) now(ctx context.Context, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	now, err := m.Dynamic.Resource(operator.Migrations()).Get(ctx, u.GetName(), metav1.GetOptions{})
+	now, err := m.Dynamic.Resource(m.Migrations).Get(ctx, u.GetName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != u.GetUID() {
 		return nil, nil
 	}
@@ -62,13 +63,16 @@ func (m *migrator) now(ctx context.Context, u *unstructured.Unstructured) (*unst
 	return now, nil
 }
 
+// preferred is the version of all resources that kube-apiserver encrypts, which a migration of Kubernetes' does not name.
+const preferred = "v1"
+
 // resourceOf is the resource that a migration is of.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	of := func(field string) string {
 		text, _, _ := unstructured.NestedString(u.Object, "spec", "resource", field)
 		return text
 	}
-	return schema.GroupVersionResource{Group: of("group"), Version: of("version"), Resource: of("resource")}
+	return schema.GroupVersionResource{Group: of("group"), Version: cmp.Or(of("version"), preferred), Resource: of("resource")}
 }
 
 // carryOut migrates a resource. A resource that cannot be migrated, because its version is not served for example, is a failed migration.
@@ -126,12 +130,16 @@ func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kin
 		if one == kind {
 			c["status"], c["message"] = "True", contract.SafeText(message, contract.MaxDetailChars)
 		}
+		if m.Migrations != operator.Migrations() { // whose conditions are those of all Kubernetes objects
+			c["lastTransitionTime"], c["reason"] = c["lastUpdateTime"], "StorageVersionMigration"+one
+			delete(c, "lastUpdateTime")
+		}
 		all = append(all, c)
 	}
 	if err := unstructured.SetNestedSlice(now.Object, all, "status", "conditions"); err != nil {
 		return fmt.Errorf("set its conditions: %w", err)
 	}
-	if _, err := m.Dynamic.Resource(operator.Migrations()).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+	if _, err := m.Dynamic.Resource(m.Migrations).UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil

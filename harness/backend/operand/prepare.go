@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/internal/poll"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -77,7 +76,7 @@ func (o Options) serveMigrations(ctx context.Context) error {
 	if err := o.create(ctx, crdResource(), &crd); err != nil {
 		return err
 	}
-	return o.served(ctx, operator.Migrations())
+	return o.served(ctx, o.Migrations)
 }
 
 // served waits until the API of a new CRD is served.

@@ -28,7 +28,7 @@ func newSources(o Options, changed func()) *sources {
 	return &sources{
 		secrets: secrets(revision.Namespace), revisions: secrets(o.Namespace), preflight: informer.New(preflight, changed),
 		maps:       informer.New(informer.Of("configmaps of "+revision.Namespace, &corev1.ConfigMap{}, api.ConfigMaps(revision.Namespace)), changed),
-		migrations: informer.New(informer.Of("migrations", &unstructured.Unstructured{}, o.Dynamic.Resource(operator.Migrations()).Namespace(metav1.NamespaceAll)), changed),
+		migrations: informer.New(informer.Of("migrations", &unstructured.Unstructured{}, o.Dynamic.Resource(o.Migrations).Namespace(metav1.NamespaceAll)), changed),
 	}
 }
 

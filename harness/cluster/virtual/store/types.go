@@ -107,6 +107,7 @@ func builtIns() []Type {
 		{schema.GroupVersion{Group: "apiregistration.k8s.io", Version: "v1"}, "apiservices", "APIService", false, true},
 		{schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, "customresourcedefinitions", "CustomResourceDefinition", false, true},
 		{schema.GroupVersion{Group: "migration.k8s.io", Version: "v1alpha1"}, "storageversionmigrations", "StorageVersionMigration", false, true},
+		{schema.GroupVersion{Group: "storagemigration.k8s.io", Version: "v1"}, "storageversionmigrations", "StorageVersionMigration", false, true},
 	} {
 		all = append(all, Type{Resource: k.gv.WithResource(k.resource), Kind: k.gv.WithKind(k.kind), Namespaced: k.namespaced, Status: k.status, Unconditional: true})
 	}
