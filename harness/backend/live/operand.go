@@ -119,7 +119,8 @@ func (p *operatorProgram) prepare() error {
 		values := p.e.sut.commonValues(at, kubeconfig)
 		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
-		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, DefaultOperator), values, "operator")
+		own := extended(p.e.scenario.Topology.Migrator != "", DefaultOperator, MigratingOperator)
+		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, own), values, "operator")
 	})
 	return nil
 }

@@ -92,15 +92,18 @@ const (
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
-		" --profile={aggregatorProfile} --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
+		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
 	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
 	// takes that, a probe and a reserve. A check takes checkTimeout, and the time until its result is seen. Few revisions are kept, so that pruning is seen.
 	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS}" +
-		" --settle=30s --retry=2s --keep=3 --check-timeout=12s --migrator={migrator}"
+		" --settle=30s --retry=2s --keep=3 --check-timeout=12s"
 	// DefaultPreflight is the command of the pre-flight pod of this project's operator.
 	DefaultPreflight = "encryption-operator kms-preflight --kms-sockets={sockets} --kms-call-timeout={callTimeout} --timeout={checkTimeout} --poll=250ms" +
 		" --config-hash={configHash} --pod-name={podName} --pod-namespace={podNamespace} --kubeconfig={kubeconfig}"
+	// What they are given besides, where a topology names an aggregator's profile or a migrator.
+	ProfiledAggregator = " --profile={aggregatorProfile}"
+	MigratingOperator  = " --migrator={migrator}"
 	// What they are given besides, where reporters stream.
 	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
 	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +

@@ -61,7 +61,7 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, sut.withStreams(DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
+	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, extended(sut.streams(), DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
 	if err != nil {
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
@@ -79,9 +79,9 @@ func (sut *systemUnderTest) publish() string {
 	return scenario.PublishApply
 }
 
-// withStreams is a command template with what is added to it where reporters stream.
-func (sut *systemUnderTest) withStreams(template, added string) string {
-	if sut.streams() {
+// extended is a command template with what is added to it where a scenario asks for it: an image under test gets no more flags than it must know.
+func extended(asked bool, template, added string) string {
+	if asked {
 		return template + added
 	}
 	return template
@@ -152,7 +152,8 @@ func (sut *systemUnderTest) prepareAggregators() error {
 			values["connectivity"], values["alternatives"] = connectivity, sut.alternatives(way)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
 			maps.Copy(values, serving)
-			return sut.command(orDefault(sut.e.opts.Aggregator.Command, sut.withStreams(DefaultAggregator, StreamingAggregator)), values, fmt.Sprintf("aggregator-%d", instance))
+			own := extended(sut.streams(), extended(sut.e.scenario.Topology.AggregatorProfile != "", DefaultAggregator, ProfiledAggregator), StreamingAggregator)
+			return sut.command(orDefault(sut.e.opts.Aggregator.Command, own), values, fmt.Sprintf("aggregator-%d", instance))
 		})
 		sut.e.aggregators = append(sut.e.aggregators, &Target{unit, identity})
 	}
