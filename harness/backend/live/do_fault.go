@@ -3,10 +3,12 @@ package live
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // faults carries out what breaks or configures something: plugins and their KMS, links, API servers, and refused requests.
@@ -41,15 +43,29 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 }
 
 // setLags sets how long each plugin takes to notice a rotation: one lag for all, or one for each node. A plugin that does not run notices when it
-// starts.
+// starts, and so does one that is being stopped.
 func (fs *faults) setLags(ctx context.Context, keyID string, lag scenario.Lag) error {
-	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) error {
-		if !g.Status().Running() {
-			return nil
+	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) (err error) {
+		for try := 0; try < lagTries && g.Status().Running(); try++ {
+			if err = g.control.SetNoticeLag(ctx, lag.Of(g.Node)); err == nil {
+				return nil
+			}
+			if ended := poll.Pause(ctx, lagRetry); ended != nil {
+				return err
+			}
 		}
-		return g.control.SetNoticeLag(ctx, lag.Of(g.Node))
+		if g.Status().Running() {
+			return err
+		}
+		return nil
 	})
 }
+
+// A plugin may be stopped as its lag is set, or paused, and then hang up on what it had accepted before. All tries take longer than it may take to end.
+const (
+	lagRetry = 50 * time.Millisecond
+	lagTries = 100
+)
 
 func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {
 	nodes, err := fs.e.procs.selectNodes(s.Node, true)
