@@ -253,8 +253,11 @@ const (
 
 // Takeover is what an aggregator may need until it is in charge: the lease of its predecessor (2 s), a dial into a dead
 // API server (1 s in the load balancer) and the first lists. It goes into the run metadata, so that a saved history is
-// judged by it.
-const Takeover = 5 * time.Second
+// judged by it. SlowTakeover is that of production: a lease of 15 s, a retry each 2 s and their jitter.
+const (
+	Takeover     = 5 * time.Second
+	SlowTakeover = 21 * time.Second
+)
 
 // Timing is that of every scenario in real time: the least that leaves room for scheduling noise, and keeps R and W well
 // apart from I. With I = 1 s the detection bound is 4 s, and a silent reporter shows after 5 s.

@@ -91,7 +91,6 @@ const (
 		" --alternatives={alternatives}"
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
-		" --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms" +
 		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
 	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
@@ -101,6 +100,8 @@ const (
 	// DefaultPreflight is the command of the pre-flight pod of this project's operator.
 	DefaultPreflight = "encryption-operator kms-preflight --kms-sockets={sockets} --kms-call-timeout={callTimeout} --timeout={checkTimeout} --poll=250ms" +
 		" --config-hash={configHash} --pod-name={podName} --pod-namespace={podNamespace} --kubeconfig={kubeconfig}"
+	// QuickLease is what the aggregator is given besides, where reporters write more often than a lease of production ends.
+	QuickLease = " --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms"
 	// What they are given besides, where a topology names an aggregator's profile or a migrator.
 	ProfiledAggregator = " --profile={aggregatorProfile}"
 	MigratingOperator  = " --migrator={migrator}"

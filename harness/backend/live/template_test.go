@@ -34,7 +34,7 @@ func TestTemplateNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestDefaultCommandsAreTemplates(t *testing.T) {
-	for _, text := range []string{DefaultReporter, StreamingReporter, DefaultAggregator, StreamingAggregator, DefaultOperator} {
+	for _, text := range []string{DefaultReporter, StreamingReporter, DefaultAggregator, QuickLease, ProfiledAggregator, StreamingAggregator, DefaultOperator, MigratingOperator} {
 		if _, err := command.Parse(text, undertest.Placeholders()...); err != nil {
 			t.Error(err)
 		}

@@ -76,7 +76,11 @@ func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, er
 const tolerance = 10 * time.Millisecond
 
 func (g *ground) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
+	takeover := live.Takeover
+	if g.timing.Interval > live.SlowTakeover {
+		takeover = live.SlowTakeover // a lease that is renewed each 250 ms would be most of what hours of 30 s intervals ask for
+	}
+	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
 }
 
 func (g *ground) Close(context.Context) error {
