@@ -113,7 +113,7 @@ func AcceptingNoUID(ctx context.Context) context.Context {
 	return context.WithValue(ctx, acceptingNoUID{}, true)
 }
 
-// demandUID refuses a request without a uid, as the mock of the KMS v2 API does, unless the plugin is told to get along with API
+// demandUID refuses a request without a uid, as the mock of the KMS v2 API does, unless the plugin is to serve API
 // servers of before the uid. The field is optional on the wire: such a request is well formed.
 func (p *Plugin) demandUID(ctx context.Context, uid string) error {
 	if uid != "" || p.o.UIDOptional || ctx.Value(acceptingNoUID{}) != nil {

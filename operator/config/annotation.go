@@ -105,7 +105,7 @@ func flatten(section json.RawMessage) (map[string]string, error) {
 }
 
 func flattenInto(out map[string]string, prefix string, object map[string]any) error {
-	for _, key := range slices.Sorted(maps.Keys(object)) { // so that of two mistakes the same one is told every time
+	for _, key := range slices.Sorted(maps.Keys(object)) { // of two mistakes the same one is reported each time
 		path := prefix + key
 		switch v := object[key].(type) {
 		case map[string]any:

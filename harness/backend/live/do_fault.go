@@ -45,17 +45,12 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 // setLags sets how long each plugin takes to notice a rotation: one lag for all, or one for each node. A plugin that does not run notices when it
 // starts, and so does one that is being stopped.
 func (fs *faults) setLags(ctx context.Context, keyID string, lag scenario.Lag) error {
-	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) (err error) {
-		for try := 0; try < lagTries && g.Status().Running(); try++ {
-			if err = g.control.SetNoticeLag(ctx, lag.Of(g.Node)); err == nil {
-				return nil
-			}
-			if ended := poll.Pause(ctx, lagRetry); ended != nil {
+	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) error {
+		for try := 1; g.Status().Running(); try++ {
+			err := g.control.SetNoticeLag(ctx, lag.Of(g.Node))
+			if err == nil || try == lagTries || poll.Pause(ctx, lagRetry) != nil {
 				return err
 			}
-		}
-		if g.Status().Running() {
-			return err
 		}
 		return nil
 	})

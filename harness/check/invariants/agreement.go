@@ -22,7 +22,7 @@ type agreement struct {
 	parts []agreed
 }
 
-// agreed is whether the entries that are young enough agree, in a span in which that does not change.
+// agreed says for a span in which no entry changes or becomes too old whether those that are young enough agree.
 type agreed struct {
 	span.Span
 	is    bool

@@ -27,7 +27,7 @@ type Options struct {
 
 const usage = `usage: kmsharness-proxy --upstream HOST:PORT --fault JSON --ready FILE
 
-Accepts TCP connections at a free port of every address and passes them on with a fault, until it is told to end by SIGTERM; then it resets
+Accepts TCP connections at a free port of every address and passes them on with a fault, until SIGTERM; then it resets
 them. While it accepts, FILE has the address where it does.
 
 `
