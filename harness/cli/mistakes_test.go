@@ -60,7 +60,6 @@ func TestMistakesAreOneLine(t *testing.T) {
 		"a profile from a pipe":       {[]string{"profiles", pipe}, "pipe: expected a regular file, or - for standard input"},
 		"simulate words":              {[]string{"simulate", "--seeds", "many"}, `--seeds "many": expected a seed`},
 		"simulate backwards":          {[]string{"simulate", "--seeds", "9-1"}, `--seeds "9-1": expected a seed`},
-		"simulate by magic":           {[]string{"simulate", "--ssa", "magic"}, `"magic" for "--ssa" flag: expected real or model`},
 		"simulate nothing at a time":  {[]string{"simulate", "--jobs", "0"}, "--jobs 0: expected at least 1"},
 		"run on an unknown backend":   {[]string{"run", file, "--backend", "cloud"}, `"cloud" for "--backend" flag: expected sim, local, kind or auto`},
 		"run with a bad template":     {[]string{"run", file, "--out", dir, "--reporter-command", "r {nodes}"}, "{nodes} is unknown: expected one of {sockets}"},

@@ -67,8 +67,6 @@ not run.`,
 	cmd.Flags().StringVar(&f.shard, "shard", "", "I/N: simulate only the part with index I, from 0, of N parts of the seeds")
 	cmd.Flags().StringVar(&f.out, "out", "_artifacts", "folder for the summary and for what did not pass")
 	choice.Add(cmd, &f.contract, "contract", "", scenario.BothContracts, "wire form of the reports: conditions, healthreports, or both: each seed draws its own", forms()...)
-	choice.Add(cmd, new(string), "ssa", "", "real", "what merges applies", "real", "model")
-	_ = cmd.Flags().MarkDeprecated("ssa", "Kubernetes' own code always merges applies") // it exists
 	cmd.Flags().IntVar(&f.jobs, "jobs", runtime.NumCPU(), "seeds at the same time")
 	cmd.Flags().BoolVar(&f.keep, "keep", false, "keep the histories of seeds that passed, too")
 	cmd.Flags().BoolVar(&f.noShrink, "no-shrink", false, "do not look for the shortest timeline of what failed")

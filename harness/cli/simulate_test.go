@@ -54,7 +54,7 @@ func TestSimulateShardsAndMerge(t *testing.T) {
 
 func TestSimulateMistakes(t *testing.T) {
 	for _, args := range [][]string{
-		{"--seeds", "4-1"}, {"--seeds", "x"}, {"--jobs", "0"}, {"--ssa", "x"}, {"--hours", "-1"}, {"--hours", "99999"},
+		{"--seeds", "4-1"}, {"--seeds", "x"}, {"--jobs", "0"}, {"--hours", "-1"}, {"--hours", "99999"},
 		{"--shard", "2/2"}, {"--shard", "x"}, {"--seeds", "1-2", "--shard", "2/3"}, {"--seed", "1", "--seeds", "1"}, {"--backend", "local"},
 	} {
 		out := filepath.Join(t.TempDir(), "out")

@@ -46,21 +46,21 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 // starts, and so does one that is being stopped.
 func (fs *faults) setLags(ctx context.Context, keyID string, lag scenario.Lag) error {
 	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) error {
-		for try := 1; g.Status().Running(); try++ {
-			err := g.control.SetNoticeLag(ctx, lag.Of(g.Node))
-			if err == nil || try == lagTries || poll.Pause(ctx, lagRetry) != nil {
-				return err
-			}
-		}
-		return nil
+		return whileRunning(ctx, func() bool { return g.Status().Running() }, func() error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
 	})
 }
 
-// A plugin may be stopped as its lag is set, or paused, and then hang up on what it had accepted before. All tries take longer than it may take to end.
-const (
-	lagRetry = 50 * time.Millisecond
-	lagTries = 100
-)
+// whileRunning asks a plugin until it does as it is asked, or has ended. It may be stopped in that instant, or paused, and then hang up on what it
+// had accepted before. All tries take longer than it may take to end.
+func whileRunning(ctx context.Context, running func() bool, ask func() error) error {
+	const tries, between = 100, 50 * time.Millisecond
+	for try := 1; running(); try++ {
+		if err := ask(); err == nil || try == tries || poll.Pause(ctx, between) != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {
 	nodes, err := fs.e.procs.selectNodes(s.Node, true)
