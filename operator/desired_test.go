@@ -261,7 +261,7 @@ func TestRewrite(t *testing.T) {
 			return false, nil, nil
 		})
 		for key := range uint64(2) {
-			err := w.rewrite(t.Context(), key)
+			err := migrator{w.dynamic.Resource(Migrations()), Migrations()}.rewrite(t.Context(), w.Encrypted, key)
 			if text := fmt.Sprint(err); err == nil != (test.want == "") || !strings.Contains(text, test.want) {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func (o *Operator) migrate(ctx context.Context, a core.Attempt) {
 		first.Failure = last.Failure
 	}
 	o.migration.start(ctx, o, first, same, func(ctx context.Context) core.Migration {
-		err := o.rewrite(ctx, a.Key)
+		err := migrator{o.dynamic.Resource(o.Migrations), o.Migrations}.rewrite(ctx, o.Encrypted, a.Key)
 		if err != nil {
 			o.Log.Warn("the migration failed and is begun again", "key", a.Key, "error", err.Error())
 		}

@@ -261,7 +261,7 @@ func untilAnswered(ctx context.Context, request func(context.Context) error) (er
 func (ds *dataset) migrateData(ctx context.Context) error {
 	ds.e.changes.turn.Lock()
 	defer ds.e.changes.turn.Unlock()
-	if err := ds.migrate(ctx); err != nil {
+	if err := (migrator{ds.e}).migrate(ctx); err != nil {
 		return err
 	}
 	return ds.takeInventory(ctx)

@@ -40,7 +40,7 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	}
 	var refusal error
 	var began time.Time
-	err = fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = fs.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		began = time.Now()
 		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 		if apierrors.IsInvalid(refusal) || apierrors.IsBadRequest(refusal) || unknownField(refusal) {

@@ -175,7 +175,7 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 	p.writes++
 	content, writes := p.all.Content(), p.writes
 	p.mu.Unlock()
-	err := fs.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := fs.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		if a.Mode == scenario.CredentialRemove {
 			return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
 		}

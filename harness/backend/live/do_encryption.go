@@ -175,7 +175,7 @@ func (sw *encryptionSwitch) current() Encryption {
 
 func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) error {
 	var began time.Time
-	err := sw.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := sw.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		began = time.Now()
 		return c.configureEncryption(ctx, string(kind))
 	})

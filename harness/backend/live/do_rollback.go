@@ -67,7 +67,7 @@ func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, 
 		}
 		return all, err
 	}
-	err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := op.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
 		newest := revision.Newest(seen.Configs).Revision
 		for _, one := range seen.Configs {

@@ -159,5 +159,5 @@ func (sw *encryptionSwitch) clearText(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("leave clear text: %w", err)
 	}
-	return sw.e.data.rewriteAll(ctx, sw.e.Encrypted.Resource, inHaste())
+	return migrator{sw.e}.rewriteAll(ctx, sw.e.Encrypted.Resource, inHaste())
 }

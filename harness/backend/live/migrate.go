@@ -46,28 +46,31 @@ type place struct {
 	version         string
 }
 
+// migrator writes objects of an API server anew, so that they lie under its newest key.
+type migrator struct{ e *apiServer }
+
 // migrate writes every secret anew, as a storage migration does: by a patch that changes nothing. An API server answers
 // it without a write to etcd if the stored bytes are as it would write them now, and writes them if they are stale
 // (another key). All API servers encrypt alike by now, so what is created from here on needs no migration.
-func (ds *dataset) migrate(ctx context.Context) error {
+func (m migrator) migrate(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, migrationTimeout)
 	defer cancel()
-	if err := ds.rewriteAll(ctx, ds.e.Encrypted.Resource, inHaste()); err != nil {
+	if err := m.rewriteAll(ctx, m.e.Encrypted.Resource, inHaste()); err != nil {
 		return fmt.Errorf("migrate the data: %w", err)
 	}
-	ds.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: ds.e.encrypting.current().Providers.Names()})
+	m.e.record(&history.Encryption{State: history.EncryptionMigrated, Providers: m.e.encrypting.current().Providers.Names()})
 	return nil
 }
 
-func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionResource, at pace) error {
-	all, err := ds.listAll(ctx, resource)
+func (m migrator) rewriteAll(ctx context.Context, resource schema.GroupVersionResource, at pace) error {
+	all, err := m.listAll(ctx, resource)
 	if err != nil {
 		return err
 	}
 	group, writing := errgroup.WithContext(ctx)
 	group.SetLimit(at.writers)
 	for i, p := range all {
-		if skip := ds.e.opts.Skip; skip != nil && skip(ds.e.Name, p.name) {
+		if skip := m.e.opts.Skip; skip != nil && skip(m.e.Name, p.name) {
 			continue
 		}
 		if at.limit != nil {
@@ -78,16 +81,16 @@ func (ds *dataset) rewriteAll(ctx context.Context, resource schema.GroupVersionR
 				break
 			}
 		}
-		group.Go(func() error { return ds.rewrite(writing, resource, i, p) })
+		group.Go(func() error { return m.rewrite(writing, resource, i, p) })
 	}
 	return group.Wait()
 }
 
 // listAll lists every object of a resource, until an API server answers.
-func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionResource) (all []place, err error) {
+func (m migrator) listAll(ctx context.Context, resource schema.GroupVersionResource) (all []place, err error) {
 	for try := 0; ; try++ {
 		var list *metav1.PartialObjectMetadataList
-		err := ds.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
+		err := m.e.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
 			list, err = c.meta.Resource(resource).List(ctx, metav1.ListOptions{})
 			return err
 		})
@@ -105,11 +108,11 @@ func (ds *dataset) listAll(ctx context.Context, resource schema.GroupVersionReso
 
 // rewrite writes one object anew. One that has changed meanwhile is read again, one that has gone needs nothing, and one that an
 // API server could not write waits a moment for the next. One that may not be written fails.
-func (ds *dataset) rewrite(ctx context.Context, resource schema.GroupVersionResource, try int, p place) error {
+func (m migrator) rewrite(ctx context.Context, resource schema.GroupVersionResource, try int, p place) error {
 	for ; ; try++ {
-		err := ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, resource, p) })
+		err := m.e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, resource, p) })
 		if apierrors.IsConflict(err) {
-			err = ds.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, resource, &p) })
+			err = m.e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, resource, &p) })
 			if err == nil {
 				continue
 			}
@@ -144,11 +147,11 @@ func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *plac
 }
 
 // persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
-func (ds *dataset) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
+func (e *apiServer) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, persistTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
-		err := ds.through(ctx, try, ask)
+		err := e.through(ctx, try, ask)
 		if err == nil || poll.Pause(ctx, migrationRetry) != nil {
 			return err
 		}
@@ -156,8 +159,8 @@ func (ds *dataset) persist(ctx context.Context, ask func(context.Context, *Clien
 }
 
 // through makes a request through one of the API servers that run, another one at each try.
-func (ds *dataset) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
-	nodes := ds.e.serving()
+func (e *apiServer) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
+	nodes := e.serving()
 	if len(nodes) == 0 {
 		return errors.New("no API server runs")
 	}

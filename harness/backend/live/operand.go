@@ -252,7 +252,7 @@ func (p *pods) Migrate(ctx context.Context, resource schema.GroupVersionResource
 	if !p.own {
 		at = asInOpenShift()
 	}
-	return p.e.data.rewriteAll(ctx, resource, at)
+	return migrator{p.e}.rewriteAll(ctx, resource, at)
 }
 
 func (p *pods) Migrated(ctx context.Context) error {

@@ -44,7 +44,7 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 		return nil
 	}
 	op.e.controlPlane.MarkDirty(TaintedEncryption)
-	if err := op.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
+	if err := op.e.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
 	return op.eachOperated(func(f *apiServer) error { return f.operated.prepareOperator(ctx) })
@@ -155,7 +155,7 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = op.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
 	})
 	if err != nil {

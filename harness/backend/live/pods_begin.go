@@ -43,7 +43,7 @@ func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err er
 		now := p.cluster.Installer.Current()
 		return beginning{now.Number, now.Configuration, now.Number}, nil
 	}
-	err = op.e.data.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = op.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		seen, err := c.seen(ctx, op.revised())
 		if err == nil {
 			b, err = op.beginningOf(seen, 0)

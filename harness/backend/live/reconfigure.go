@@ -41,7 +41,7 @@ func (sw *encryptionSwitch) stage(ctx context.Context, s encryption.Stage) error
 	if !s.Migrate {
 		return nil
 	}
-	if err := sw.e.data.migrate(ctx); err != nil {
+	if err := (migrator{sw.e}).migrate(ctx); err != nil {
 		return err
 	}
 	sw.e.mu.Lock()

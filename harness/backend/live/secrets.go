@@ -166,7 +166,7 @@ func (sw *encryptionSwitch) makeKeys(ctx context.Context, list encryption.List) 
 		if err != nil {
 			return err
 		}
-		if err := sw.e.data.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, sw.e.component(), p, key) }); err != nil {
+		if err := sw.e.persist(ctx, func(ctx context.Context, c *Client) error { return c.keepKey(ctx, sw.e.component(), p, key) }); err != nil {
 			return fmt.Errorf("keep the key of %s: %w", p.Name(), err)
 		}
 		sw.e.mu.Lock()
