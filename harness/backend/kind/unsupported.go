@@ -35,6 +35,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
 	lacks = append(lacks, live.UnsupportedReal(s)...)
+	lacks = append(lacks, live.UnsupportedReleases(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	lacks = append(lacks, b.lackingImages(s)...)
 	for _, a := range s.Actions() {

@@ -78,7 +78,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}) {
 		lacks = append(lacks, errPause.Error())
 	}
-	return append(lacks, live.UnsupportedAggregated(s)...)
+	return slices.Concat(lacks, live.UnsupportedAggregated(s), live.UnsupportedReleases(s))
 }
 
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
