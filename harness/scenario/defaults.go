@@ -44,6 +44,9 @@ func (s Scenario) WithDefaults() *Scenario {
 	if t.AggregatorProfile == contract.AggregatorRollups {
 		t.AggregatorProfile = ""
 	}
+	if t.Timing != TimingProduction {
+		t.Timing = ""
+	}
 	if t.ReporterToken == TokenBound {
 		t.ReporterToken = ""
 	}

@@ -75,6 +75,8 @@ type Topology struct {
 	AggregatorConnectivity string `yaml:"aggregatorConnectivity,omitempty" enum:"loopback,service,static,altsvc" description:"how aggregators reach the API: loopback, the API server of a node alone; service, static and altsvc as reporters do; default service"`
 	// AggregatorProfile is empty for contract.AggregatorRollups.
 	AggregatorProfile string `yaml:"aggregatorProfile,omitempty" enum:"rollups,convergence" description:"what the aggregators promise: rollups of reports; convergence, only whether remote key ids agree, as OpenShift's does: sim then has the timing of production; default rollups"`
+	// Timing is empty for that of all other scenarios.
+	Timing string `yaml:"timing,omitempty" enum:"quick,production" description:"intervals and deadlines: quick, reports each second; production, each 30 s, with 5 s for a probe and 10 s for a write (not kind); default quick"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool `yaml:"-"`
 }
@@ -110,6 +112,9 @@ const (
 	StartRunning = "running"
 	StartStopped = "stopped"
 )
+
+// TimingProduction is the value of Topology.Timing that is not the default.
+const TimingProduction = "production"
 
 // Values of Topology.Lifecycle.
 const (

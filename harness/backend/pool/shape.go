@@ -19,6 +19,8 @@ type Shape struct {
 	Aggregated, KeyIDs string
 	// Kubernetes are the releases of the API servers of the nodes, and Releases all programs of other releases that the scenario names, joined.
 	Kubernetes, Releases string
+	// Timing is that of the topology.
+	Timing string
 	// Advertises: API servers tell clients of each other. FailsOver: programs know API servers by address.
 	Advertises, FailsOver bool
 }
@@ -26,7 +28,7 @@ type Shape struct {
 func ShapeOf(s *scenario.Scenario) Shape {
 	is := Shape{Nodes: s.Topology.ControlPlanes, CRDs: s.Topology.CRDs, Connectivity: s.Topology.Connectivity, Aggregated: strings.Join(s.Topology.Aggregated(), ","),
 		Kubernetes: strings.Join(s.Topology.Kubernetes, ","), Releases: strings.Join(slices.Concat(s.Kubernetes(), s.Previous()), ","),
-		Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
+		Timing: s.Topology.Timing, Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
 	if is.Nodes == 0 {
 		is.Nodes = 3
 	}
@@ -63,5 +65,5 @@ func (s Shape) String() string {
 	if s.Releases != "" {
 		releases = "releases " + s.Releases
 	}
-	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, reached, s.Aggregated, s.KeyIDs, releases}, func(o string) bool { return o == "" })...), ", ")
+	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, reached, s.Aggregated, s.KeyIDs, releases, s.Timing}, func(o string) bool { return o == "" })...), ", ")
 }
