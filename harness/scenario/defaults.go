@@ -91,6 +91,11 @@ func (s *Scenario) Kubernetes() []string {
 	return distinct(all)
 }
 
+// SecondPods reports whether a step starts the second pod of an API server on a node.
+func (s *Scenario) SecondPods() bool {
+	return slices.ContainsFunc(s.Actions(), func(a Action) bool { return Selected(a).Pod == PodSecond })
+}
+
 // Previous are the roles of which a step starts the previous release, sorted.
 func (s *Scenario) Previous() []string {
 	var roles []string

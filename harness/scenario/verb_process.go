@@ -19,10 +19,16 @@ const (
 	ReleaseOlder = "older" // an operator that does not know KMS, or the previous release
 )
 
+// Values of Selector.Pod: the pods share node and keyIDs, and nothing else.
+const (
+	PodFirst  = "first"
+	PodSecond = "second"
+)
+
 // Process starts or ends processes.
 type Process struct {
 	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
-	Target Selector `yaml:",inline" target:"process" only:"role,apiServer,node,keyID,instance"`
+	Target Selector `yaml:",inline" target:"process" only:"role,apiServer,node,keyID,instance,pod"`
 	// With is how a restart ends the process; empty: it is asked to end.
 	With string `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
 	// Release and Contract are from now on.
@@ -105,6 +111,13 @@ func (p *Process) Validate(v Validation) {
 	p.validateRelease(v)
 	if p.Contract != "" && v.Scenario().Topology.Connectivity == history.ConnectStream {
 		v.Add("contract", "contract with connectivity stream, expected none: the aggregator writes what reporters stream")
+	}
+	switch starts := p.Do == VerbStart || p.Do == VerbStop; {
+	case t.Pod == "":
+	case t.Pod != PodSecond || !starts:
+		v.Add("pod", "pod %s with %s, expected second, with start or stop: the first one is there always", t.Pod, p.Do)
+	case OfAPIServer(p) == "":
+		v.Add("pod", "pod %s of %s, expected apiServer: only Deployments have several pods on a node", t.Pod, history.KubeAPIServer)
 	}
 	p.validateUnlisted(v)
 	p.validateOverlap(v)

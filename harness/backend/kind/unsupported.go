@@ -34,6 +34,9 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
+	if s.SecondPods() {
+		lacks = append(lacks, live.NoSecondPods)
+	}
 	if s.Topology.Timing != "" {
 		add("timing %s: the pods of kind have the intervals of a second", s.Topology.Timing)
 	}

@@ -35,6 +35,9 @@ type Upgrader interface {
 // NoReleases is why programs cannot be of several releases.
 const NoReleases = "programs of other releases: all programs are compiled into one (sim), or are those of images (kind)"
 
+// NoSecondPods is why an API server has one pod on a node.
+const NoSecondPods = "pod second: kube-apiserver has one pod on each node, and on kind other API servers have, too"
+
 // UnsupportedReleases says so of a scenario that needs others.
 func UnsupportedReleases(s *scenario.Scenario) []string {
 	if len(s.Kubernetes())+len(s.Previous()) > 0 {

@@ -77,7 +77,10 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	p.KillAll()
 	errs := p.close()
 	for _, f := range p.fleets {
-		errs = append(append(errs, f.close()...), f.lb.Close())
+		for _, g := range append(f.seconds, f) {
+			errs = append(errs, g.close()...)
+		}
+		errs = append(errs, f.lb.Close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())
