@@ -2,6 +2,7 @@ package assets
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -140,5 +141,25 @@ func TestKubeAPIServers(t *testing.T) {
 	}
 	if _, err := KubeAPIServers(t.Context(), own, []string{"1.9"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "1.9") {
 		t.Errorf("1.9: %v", err)
+	}
+}
+
+// TestPrevious: the previous release is built from its commit, and found again.
+func TestPrevious(t *testing.T) {
+	if exec.Command("git", "-C", "../..", "cat-file", "-e", previousCommit).Run() != nil {
+		t.Skip("this clone has no history")
+	}
+	emptyMachine(t)
+	fakeGo(t, `test -f cmd/kms-health-reporter/main.go -a ! -e scenarios/catalogue/reports-change-form.yaml || exit 9; `+fakeBuildAll)
+	p, err := Previous(t.Context(), "../..", func(string) {})
+	if err != nil || p.Version != previousCommit[:8] {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	fakeGo(t, "exit 1")
+	if again, err := Previous(t.Context(), "../..", func(string) {}); err != nil || again != p {
+		t.Errorf("%+v, %v; expected %+v", again, err, p)
+	}
+	if _, err := Previous(t.Context(), t.TempDir(), func(string) {}); err == nil || !strings.Contains(err.Error(), "history") {
+		t.Errorf("without a repository: %v", err)
 	}
 }
