@@ -45,6 +45,8 @@ stage binaries 3600 bin/kmsharness run scenarios/catalogue/steady-state.yaml --b
 stage unit 5400 env KMSHARNESS_WORLDS=200 ci/gate/unit.sh "$OUT"/unit.log
 stage golden 3600 make golden
 stage sim 600 make e2e BACKEND=sim LABELS=all CONTRACT=both OUT="$OUT"/sim
+# Three older kube-apiservers, which are built once.
+stage releases 5400 bin/kmsharness run scenarios/catalogue/kubernetes-releases-mixed.yaml --backend local --out "$OUT"/releases
 stage local 9000 make e2e BACKEND=local LABELS=all CONTRACT=both OUT="$OUT"/local
 stage local-stream 9000 make e2e BACKEND=local LABELS=all CONTRACT=both PUBLISH=stream OUT="$OUT"/local-stream
 stage diff-sim 300 bin/kmsharness diff "$OUT"/sim "$OUT"/local

@@ -2,10 +2,14 @@ package assets
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // fakeBuildAll makes what the go command is asked for, by the last element of each package that is no version.
@@ -110,5 +114,52 @@ func TestSampleFitsKubernetes(t *testing.T) {
 	}
 	if !strings.Contains(string(sample.files["sample-apiserver/main.go"]), `"`+EnvEncryptionPoll+`"`) {
 		t.Errorf("sample-apiserver's main does not read %s", EnvEncryptionPoll)
+	}
+}
+
+// TestKubeAPIServers: a kube-apiserver of each release that a scenario can name is found or built, and says that it is of that release.
+func TestKubeAPIServers(t *testing.T) {
+	emptyMachine(t)
+	fakeGo(t, `mkdir -p $out; v=$(sed -n 's/.*k8s.io.kubernetes //p' go.mod); test ! -e go.sum -a $(grep -c "v0.${v#v1.}" go.mod) -gt 30 || exit 9
+	printf "#!/bin/sh\necho Kubernetes $v+kmsharness\n" > $out/kube-apiserver; chmod +x $out/kube-apiserver; echo x >> ../count`)
+	r, err := loadRecipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Binaries{KubeAPIServer: "own", Version: r.version}
+	field, _ := reflect.TypeFor[scenario.Topology]().FieldByName("Kubernetes")
+	releases := strings.Split(field.Tag.Get("enum"), ",")
+	for range 2 { // the second time from the cache
+		paths, err := KubeAPIServers(t.Context(), own, releases, func(string) {})
+		if err != nil || len(paths) != len(older())+1 || paths[releases[len(older())]] != "own" {
+			t.Errorf("%v, %v", paths, err)
+		}
+	}
+	cacheDir, _ := CacheDir()
+	if count, _ := os.ReadFile(filepath.Join(cacheDir, "count")); string(count) != "x\nx\nx\n" {
+		t.Errorf("built %q times", count)
+	}
+	if _, err := KubeAPIServers(t.Context(), own, []string{"1.9"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "1.9") {
+		t.Errorf("1.9: %v", err)
+	}
+}
+
+// TestPrevious: the previous release is built from its commit, and found again.
+func TestPrevious(t *testing.T) {
+	if exec.Command("git", "-C", "../..", "cat-file", "-e", previousCommit).Run() != nil {
+		t.Skip("this clone has no history")
+	}
+	emptyMachine(t)
+	fakeGo(t, `test -f cmd/kms-health-reporter/main.go -a ! -e scenarios/catalogue/reports-change-form.yaml || exit 9; `+fakeBuildAll)
+	p, err := Previous(t.Context(), "../..", func(string) {})
+	if err != nil || p.Version != previousCommit[:8] {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	fakeGo(t, "exit 1")
+	if again, err := Previous(t.Context(), "../..", func(string) {}); err != nil || again != p {
+		t.Errorf("%+v, %v; expected %+v", again, err, p)
+	}
+	if _, err := Previous(t.Context(), t.TempDir(), func(string) {}); err == nil || !strings.Contains(err.Error(), "history") {
+		t.Errorf("without a repository: %v", err)
 	}
 }

@@ -23,12 +23,16 @@ type recipe struct {
 	version      string   // "v1.37.1+kmsharness"
 	major, minor string
 	files        map[string][]byte // path in the module → content
+	unpinned     bool              // the go command completes go.mod, and the checksum database takes the place of go.sum
 }
 
 // args of the go command. Flags beat a GOFLAGS of the user.
 func (r recipe) args(out string) []string {
-	ld := append([]string{"-s -w"}, r.stamp...)
-	return append([]string{"build", "-v", "-mod=readonly", "-trimpath", "-buildvcs=false",
+	ld, mod := append([]string{"-s -w"}, r.stamp...), "-mod=readonly"
+	if r.unpinned {
+		mod = "-mod=mod"
+	}
+	return append([]string{"build", "-v", mod, "-trimpath", "-buildvcs=false",
 		"-ldflags", strings.Join(ld, " -X "), "-o", out + string(filepath.Separator)}, r.packages...)
 }
 

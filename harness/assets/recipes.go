@@ -1,9 +1,15 @@
 package assets
 
 import (
+	"archive/tar"
+	"bytes"
+	"context"
 	"embed"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os/exec"
 	"regexp"
 	"strings"
 )
@@ -38,11 +44,63 @@ func nodeRecipe() (recipe, error) {
 
 func kubernetesRecipe(r recipe) (recipe, error) {
 	r, err := r.read("recipe/kubernetes", "k8s.io/kubernetes")
+	return r.stamped(), err
+}
+
+// olderRelease is a kube-apiserver that can be built beside that of the recipe. godebug is what its go.mod says: by which release of Go it behaves.
+type olderRelease struct{ name, version, godebug string }
+
+// older are the newest patch releases that the Go module proxy serves.
+func older() []olderRelease {
+	return []olderRelease{{"1.34", "v1.34.4", "go1.24"}, {"1.35", "v1.35.4", "go1.25"}, {"1.36", "v1.36.3", "go1.26"}}
+}
+
+// olderRecipe is the one for the kube-apiserver of an older release: that of the control plane with other versions of Kubernetes' own modules. What
+// else these require is in their go.mod.
+func olderRecipe(is olderRelease) (recipe, error) {
+	newest, err := loadRecipe()
+	modules := strings.Replace(is.version, "v1.", "v0.", 1)
+	replaced := regexp.MustCompile(`(?ms)^replace \(.*?^\)\n`).Find(newest.files["go.mod"])
+	mod := fmt.Sprintf("module kmsharness.invalid/apiserver\n\ngo 1.26.0\n\ngodebug default=%s\n\nrequire (\n\tk8s.io/apiserver %s\n\tk8s.io/component-base %[2]s\n\tk8s.io/kubernetes %s\n)\n\n%s",
+		is.godebug, modules, is.version, regexp.MustCompile(`v0\.\S+`).ReplaceAll(replaced, []byte(modules)))
+	r := recipe{name: "kube-apiserver-" + is.name, what: "kube-apiserver", takes: newest.takes, packages: newest.packages[1:], unpinned: true, version: is.version + versionSuffix,
+		files: map[string][]byte{"go.mod": []byte(mod), "kube-apiserver/main.go": newest.files["kube-apiserver/main.go"]}}
+	r.major, r.minor, _ = strings.Cut(is.name, ".")
+	return r.stamped(), err
+}
+
+// previousCommit is what counts as the previous release of this project, which has none yet: the last commit before --alternatives.
+const previousCommit = "ef443881c01f0a9ccd2bb5291189fc5c342f217f"
+
+// previousRecipe is the one for reporter and aggregator of the previous release, from the repository at root.
+func previousRecipe(ctx context.Context, root string) (recipe, error) {
+	r := recipe{name: "previous", what: "reporter and aggregator", takes: "about 2 minutes on 2 cores", version: previousCommit[:8], files: map[string][]byte{},
+		packages: []string{"./cmd/kms-health-reporter", "./cmd/kms-health-aggregator"}}
+	text, err := exec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", previousCommit).Output()
+	if err != nil {
+		return r, fmt.Errorf("git archive %s in %s, which needs the history of this project: %w", r.version, root, err)
+	}
+	for archive := tar.NewReader(bytes.NewReader(text)); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return r, nil
+		}
+		if err == nil && h.Typeflag == tar.TypeReg {
+			r.files[h.Name], err = io.ReadAll(archive)
+		}
+		if err != nil {
+			return r, err
+		}
+	}
+}
+
+// stamped sets what the programs of Kubernetes say of their version.
+func (r recipe) stamped() recipe {
 	const pkg = "k8s.io/component-base/version."
 	for _, value := range []string{"gitVersion=" + r.version, "gitMajor=" + r.major, "gitMinor=" + r.minor, "gitTreeState=clean"} {
 		r.stamp = append(r.stamp, pkg+value)
 	}
-	return r, err
+	return r
 }
 
 // sampleRecipe is the one for Kubernetes' sample of an aggregated API server, of the release of the control plane's

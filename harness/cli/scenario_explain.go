@@ -31,7 +31,7 @@ func newScenarioExplainCommand(x standard.Extensions) *cobra.Command {
 				return err
 			}
 			timing := live.Timing()
-			if production {
+			if production || s.Topology.Timing == scenario.TimingProduction {
 				timing = contract.DefaultTiming()
 			}
 			return explained(cmd.OutOrStdout(), s, timing)
@@ -45,6 +45,9 @@ func explained(w io.Writer, s *scenario.Scenario, t contract.Timing) error {
 	fmt.Fprintf(w, "%s (%s)\n%s\n\n", s.Name, s.Area, s.Title)
 	fmt.Fprintf(w, "There are %s with plugins %s, %s; interval %v.\n", text.Count(s.Topology.ControlPlanes, "node"), strings.Join(s.Topology.KeyIDs, " and "),
 		text.Count(s.Topology.Aggregators, "aggregator"), t.Interval)
+	if k := s.Topology.Kubernetes; len(k) > 0 {
+		fmt.Fprintf(w, "The API servers are of Kubernetes %s.\n", strings.Join(k, ", "))
+	}
 	before := "Before the steps everything is healthy, or the run ends here."
 	if s.Topology.Start == scenario.StartStopped {
 		before = "Nothing but etcd and the remote KMS runs before the steps."

@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 
@@ -23,6 +24,9 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (s *APIServer, err error) {
 		s.etcdLink, err = netfault.NewLink(host.Host{}, s.name+" to etcd", cp.etcd.Addr())
 	}
 	s.program, s.args = cp.opts.Binaries.KubeAPIServer, s.flags
+	if err == nil && spec.Release != "" {
+		err = s.SetRelease(spec.Release)
+	}
 	s.AuditLog, s.FrontAddr = filepath.Join(cp.opts.LogDir, "audit-"+spec.Name+".jsonl"), s.Addr
 	if err == nil && cp.alternatives != nil {
 		if s.front, err = cp.alternatives.inFrontOf(s); err == nil {
@@ -33,6 +37,16 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (s *APIServer, err error) {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// SetRelease makes it one of another release of Kubernetes from its next start on.
+func (s *APIServer) SetRelease(release string) error {
+	program, ok := s.opts.Releases[release]
+	if !ok {
+		return fmt.Errorf("Kubernetes %s: there is no kube-apiserver of this release", release)
+	}
+	s.program = program
+	return nil
 }
 
 // SetEtcdLink puts a fault in force on what carries everything between this API server and etcd.

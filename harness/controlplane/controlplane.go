@@ -21,6 +21,8 @@ import (
 // Options of a control plane.
 type Options struct {
 	Binaries assets.Binaries
+	// Releases are programs of kube-apiservers of other releases of Kubernetes (ServerSpec.Release).
+	Releases map[string]string
 	// Supervisor starts the processes; its owner closes it after the control plane.
 	Supervisor *process.Supervisor
 	// Dir is for the data, certificates and configuration; it exists and is private. The caller removes it.
@@ -48,6 +50,8 @@ type ServerSpec struct {
 	Name string
 	// Encryption is its configuration; the zero value encrypts nothing.
 	Encryption Encryption
+	// Release of Kubernetes, one of Options.Releases; empty: that of Options.Binaries.
+	Release string
 }
 
 func (o Options) validate() error {

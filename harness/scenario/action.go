@@ -52,12 +52,14 @@ type Selector struct {
 	Node string `yaml:"node,omitempty" refers:"nodes" with:"role=reporter,plugin,apiserver,pod,node"`
 	// KeyID picks plugins; empty matches every plugin of the node.
 	KeyID string `yaml:"keyID,omitempty" refers:"keyID" with:"role=plugin"`
+	// Pod picks those of one pod of an aggregated API server on the node; empty matches both.
+	Pod string `yaml:"pod,omitempty" enum:"first,second" with:"role=pod" description:"pod of an aggregated API server on its node: first, or second, which is there from its start to its stop; default both"`
 	// Instance picks one of several aggregators: "1", "2", "leader", "standby".
 	Instance string `yaml:"instance,omitempty" format:"int-or-string" pattern:"^([123]|leader|standby)$" minimum:"1" maximum:"3" with:"role=aggregator"`
 }
 
 func (s Selector) covers(o Selector) bool {
-	return covers(s.Node, o.Node) && covers(s.KeyID, o.KeyID) && covers(s.Instance, o.Instance) && s.Role == o.Role
+	return covers(s.Node, o.Node) && covers(s.Pod, o.Pod) && covers(s.KeyID, o.KeyID) && covers(s.Instance, o.Instance) && s.Role == o.Role
 }
 
 // clone is a shallow copy: what it points to is replaced, never changed.

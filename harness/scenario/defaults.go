@@ -44,6 +44,9 @@ func (s Scenario) WithDefaults() *Scenario {
 	if t.AggregatorProfile == contract.AggregatorRollups {
 		t.AggregatorProfile = ""
 	}
+	if t.Timing != TimingProduction {
+		t.Timing = ""
+	}
 	if t.ReporterToken == TokenBound {
 		t.ReporterToken = ""
 	}
@@ -63,6 +66,45 @@ func (s Scenario) WithDefaults() *Scenario {
 		s.Contract, s.AnyContract = ContractConditions, true
 	}
 	return &s
+}
+
+// KubernetesOf is the release of the kube-apiserver of a node; empty: that of all tests.
+func (t Topology) KubernetesOf(node string) string {
+	if len(t.Kubernetes) == 0 {
+		return ""
+	}
+	i := slices.Index(t.Nodes(), node)
+	if i < 0 || i >= len(t.Kubernetes) {
+		i = len(t.Kubernetes) - 1
+	}
+	return t.Kubernetes[i]
+}
+
+// Kubernetes are the releases of kube-apiservers that the scenario names, sorted.
+func (s *Scenario) Kubernetes() []string {
+	all := slices.Clone(s.Topology.Kubernetes)
+	for _, a := range s.Actions() {
+		if p, ok := a.(*Process); ok && p.Target.Role == history.RoleAPIServer {
+			all = append(all, p.Release)
+		}
+	}
+	return distinct(all)
+}
+
+// SecondPods reports whether a step starts the second pod of an API server on a node.
+func (s *Scenario) SecondPods() bool {
+	return slices.ContainsFunc(s.Actions(), func(a Action) bool { return Selected(a).Pod == PodSecond })
+}
+
+// Previous are the roles of which a step starts the previous release, sorted.
+func (s *Scenario) Previous() []string {
+	var roles []string
+	for _, a := range s.Actions() {
+		if p, ok := a.(*Process); ok && p.Release == ReleaseOlder && p.Target.Role != history.RoleOperator {
+			roles = append(roles, p.Target.Role)
+		}
+	}
+	return distinct(roles)
 }
 
 // NodeName is the name of the i-th node, from 1.

@@ -122,7 +122,7 @@ func (v *validation) texts(f field, values []string, at place) {
 		case known != nil && !v.keyword(at.index(i), what, s, known):
 		case !f.matches(s):
 			v.add(at.index(i), "%s %s is malformed, expected %s", what, quote(s), f.Tag.Get("expected"))
-		case slices.Index(values, s) < i:
+		case f.has("uniqueItems") && slices.Index(values, s) < i:
 			v.add(at.index(i), "%s %s occurs twice, expected it once", what, quote(s))
 		}
 	}

@@ -56,6 +56,8 @@ type Topology struct {
 	Aggregators   int      `yaml:"aggregators,omitempty" minimum:"1" maximum:"3" description:"replicas, 1 to 3; default 1"`
 	// APIServers beside kube-apiserver have plugins, reporters, an aggregator and an operator of their own.
 	APIServers []string `yaml:"apiServers,omitempty,flow" item:"API server" enum:"kube-apiserver,openshift-apiserver,oauth-apiserver" minItems:"1" maxItems:"3" uniqueItems:"true" description:"those that encrypt, kube-apiserver among them; default kube-apiserver alone"`
+	// Kubernetes is that of the kube-apiservers, which others are not changed by; empty: that of all tests.
+	Kubernetes []string `yaml:"kubernetes,omitempty,flow" item:"release" enum:"1.34,1.35,1.36,1.37" minItems:"1" maxItems:"7" description:"releases of the kube-apiservers of cp-1, cp-2 and so on, the last one also of all further nodes (only local; quoted); default that of all tests"`
 	Profile    string   `yaml:"profile,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" description:"provider that the plugins stand for, such as aws (kmsharness profiles); default none"`
 	// Start: the control before the steps is judged with StartRunning only.
 	Start string `yaml:"start,omitempty" enum:"running,stopped" description:"running: healthy; stopped: only etcd and the remote KMS run"`
@@ -73,6 +75,8 @@ type Topology struct {
 	AggregatorConnectivity string `yaml:"aggregatorConnectivity,omitempty" enum:"loopback,service,static,altsvc" description:"how aggregators reach the API: loopback, the API server of a node alone; service, static and altsvc as reporters do; default service"`
 	// AggregatorProfile is empty for contract.AggregatorRollups.
 	AggregatorProfile string `yaml:"aggregatorProfile,omitempty" enum:"rollups,convergence" description:"what the aggregators promise: rollups of reports; convergence, only whether remote key ids agree, as OpenShift's does: sim then has the timing of production; default rollups"`
+	// Timing is empty for that of all other scenarios.
+	Timing string `yaml:"timing,omitempty" enum:"quick,production" description:"intervals and deadlines: quick, reports each second; production, each 30 s, with 5 s for a probe and 10 s for a write (not kind); default quick"`
 	// AnyConnectivity: the scenario named none, and its reporters may stream (Published).
 	AnyConnectivity bool `yaml:"-"`
 }
@@ -108,6 +112,9 @@ const (
 	StartRunning = "running"
 	StartStopped = "stopped"
 )
+
+// TimingProduction is the value of Topology.Timing that is not the default.
+const TimingProduction = "production"
 
 // Values of Topology.Lifecycle.
 const (

@@ -15,7 +15,7 @@ const ProviderFailure = "provider-failure"
 
 // Inject puts a fault of the catalogue in force (fakeplugin/fault).
 type Inject struct {
-	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID"`
+	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID,pod"`
 	Fault  string   `yaml:"fault" required:"true"`
 	// Method is one of Status, Encrypt and Decrypt, or several joined by +; empty: all.
 	Method string `yaml:"method,omitempty"`
@@ -25,9 +25,13 @@ type Inject struct {
 
 func (i *Inject) Target(nodes []string) string { return "plugin " + i.Plugin.plugins(nodes) }
 
-// plugins is NODE/KEYID, NODE/* for all of a node, "all" for all there are.
+// plugins is NODE/KEYID, NODE/* for all of a node, "all" for all there are, and of which pod.
 func (s Selector) plugins(nodes []string) string {
 	switch {
+	case s.Pod != "":
+		pod := s.Pod
+		s.Pod = ""
+		return s.plugins(nodes) + " in the " + pod + " pod"
 	case s.Node != "" && s.KeyID != "":
 		return s.Node + "/" + s.KeyID
 	case s.Node != "":
@@ -150,7 +154,7 @@ func validateMethods(v Validation, method string) {
 
 // Release ends faults. Without Fault it ends every fault of the selected plugins.
 type Release struct {
-	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID"`
+	Plugin Selector `yaml:"plugin" required:"true" target:"true" only:"apiServer,node,keyID,pod"`
 	Fault  string   `yaml:"fault,omitempty"`
 	Method string   `yaml:"method,omitempty"`
 }

@@ -13,19 +13,27 @@ const (
 	WithContainer = "container" // the container around the process is killed
 )
 
-// Releases of the operator.
+// Releases of the operator, reporter and aggregator.
 const (
-	ReleaseNewer = "newer" // knows every type of encryption
-	ReleaseOlder = "older" // does not know KMS
+	ReleaseNewer = "newer" // that of all tests
+	ReleaseOlder = "older" // an operator that does not know KMS, or the previous release
+)
+
+// Values of Selector.Pod: the pods share node and keyIDs, and nothing else.
+const (
+	PodFirst  = "first"
+	PodSecond = "second"
 )
 
 // Process starts or ends processes.
 type Process struct {
 	Do     Verb     `yaml:"-"` // VerbStart … VerbRestart
-	Target Selector `yaml:",inline" target:"process" only:"role,apiServer,node,keyID,instance"`
+	Target Selector `yaml:",inline" target:"process" only:"role,apiServer,node,keyID,instance,pod"`
 	// With is how a restart ends the process; empty: it is asked to end.
-	With     string   `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
-	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
+	With string `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
+	// Release and Contract are from now on.
+	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older,1.34,1.35,1.36,1.37" with:"role=operator,reporter,aggregator,apiserver" description:"from now on newer or older: older is, of the operator, from before KMS, of reporter and aggregator the previous release (only local); of a kube-apiserver, that of Kubernetes (only local; quoted)"`
+	Contract string   `yaml:"contract,omitempty" verbs:"start,restart" enum:"conditions,healthreports" with:"role=reporter" description:"wire form of the reporter from now on; default that of the scenario"`
 	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
 	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
@@ -100,9 +108,34 @@ func (p *Process) Validate(v Validation) {
 	if known, ok := groupVerbs()[t.Role]; ok && !slices.Contains(known, string(p.Do)) {
 		v.Add("role", "role %s with %s, expected it with %s", t.Role, p.Do, oneOf(known))
 	}
+	p.validateRelease(v)
+	if p.Contract != "" && v.Scenario().Topology.Connectivity == history.ConnectStream {
+		v.Add("contract", "contract with connectivity stream, expected none: the aggregator writes what reporters stream")
+	}
+	switch starts := p.Do == VerbStart || p.Do == VerbStop; {
+	case t.Pod == "":
+	case t.Pod != PodSecond || !starts:
+		v.Add("pod", "pod %s with %s, expected second, with start or stop: the first one is there always", t.Pod, p.Do)
+	case OfAPIServer(p) == "":
+		v.Add("pod", "pod %s of %s, expected apiServer: only Deployments have several pods on a node", t.Pod, history.KubeAPIServer)
+	}
 	p.validateUnlisted(v)
 	p.validateOverlap(v)
 	p.validateWith(v)
+}
+
+func (p *Process) validateRelease(v Validation) {
+	if !slices.Contains(tagOf[Process]("Release", "enum"), p.Release) {
+		return // there is none, or it is reported
+	}
+	known := []string{ReleaseNewer, ReleaseOlder}
+	if p.Target.Role == history.RoleAPIServer {
+		known = tagOf[Topology]("Kubernetes", "enum")
+	}
+	v.Keyword("release", "release", p.Release, known)
+	if of := p.Target.APIServer; p.Target.Role == history.RoleAPIServer && of != "" && of != history.KubeAPIServer {
+		v.Add("release", "release of %s, expected it of %s only", of, history.KubeAPIServer)
+	}
 }
 
 func (p *Process) validateUnlisted(v Validation) {

@@ -27,6 +27,13 @@ func rollups() []Mutant {
 			Virtual: overlooking(absentIsBroken),
 		},
 		{
+			Name: "reads-one-form", Contract: scenario.ContractConditions, Scenario: "reports-change-form", Caught: []string{"ROLLUP-TRUTH", "CONVERGENCE"},
+			Mistake: "reports of one form alone, as if all nodes were upgraded at once: the first node with a newer reporter counts as one that does not report",
+			Virtual: overlooking(func(in *core.Input) {
+				maps.DeleteFunc(in.Observed.Reports, func(_ string, r core.Report) bool { return len(r.Typed) > 0 })
+			}),
+		},
+		{
 			Name: "expects-who-reports", Scenario: "cold-start-reporter-last", Caught: []string{"ROLLUP-TRUTH", "CONVERGENCE"},
 			Mistake: "the nodes taken from the reports: one that never reported is missed by nobody, and the rotation goes on without it",
 			Virtual: overlooking(func(in *core.Input) {

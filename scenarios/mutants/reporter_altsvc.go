@@ -25,6 +25,11 @@ func failingOver() []Mutant {
 			Mistake: "a client without a round tripper for Alt-Svc, or API servers without the feature gate: each write needs the load balancer",
 		},
 		{
+			Name: "by-the-load-balancer-while-it-answers", Scenario: "altsvc-local-path", Caught: []string{"steps[2].holds"},
+			Virtual: reporting(func(r *startingReporter) error { r.Connectivity = options.Loopback; return nil }),
+			Mistake: "alternatives for failures alone: while the load balancer answers, however late, each write goes node, load balancer, node",
+		},
+		{
 			Name: "list-ignored", Scenario: "static-load-balancer-away", Caught: []string{"CADENCE"},
 			Virtual: reporting(func(r *startingReporter) error { r.Options.Alternatives = nil; return nil }),
 			Mistake: "a static list of API servers that is not passed on to the client: each write needs the load balancer",

@@ -19,6 +19,15 @@ func identity() []Mutant {
 			Virtual: sending(func(o *outgoing) { o.FieldManager = strings.TrimSuffix(contract.ReporterFieldManagerPrefix, "-") }),
 		},
 		{
+			Name: "field-manager-of-the-form", Contract: scenario.ContractConditions, Scenario: "reports-change-form", Caught: []string{"OWNERSHIP", "steps[1].expect"},
+			Mistake: "another field manager for the typed list: Server-Side Apply does not remove the condition from before the change of form, and nobody else does",
+			Virtual: sending(func(o *outgoing) {
+				if strings.Contains(string(o.Body), `"healthReports"`) {
+					o.FieldManager += "-typed"
+				}
+			}),
+		},
+		{
 			Name: "no-force", Scenario: "entry-taken-over", Caught: []string{"OWNERSHIP", "CADENCE"},
 			Mistake: "an apply without force: once somebody else has touched the entry, every write of its reporter is a conflict",
 			Virtual: sending(func(o *outgoing) { o.Force = false }),

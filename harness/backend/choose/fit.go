@@ -67,6 +67,8 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	if template := o.reporterTemplate(); template != "" && len(s.Topology.Aggregated()) > 0 && !strings.Contains(template, operatorPlaceholder) {
 		f.Unsupported = append(f.Unsupported, "apiServers: the reporter under test is given no "+operatorPlaceholder+", so it writes to the operator of kube-apiserver only")
 	}
+	f.ofReleases(history.RoleReporter, o.reporterTemplate())
+	f.ofReleases(history.RoleAggregator, o.Aggregator.Command)
 	f.unsupportedWay("connectivity", s.Topology.Connectivity, history.RoleReporter, o.reporterTemplate())
 	f.unsupportedWay("aggregatorConnectivity", s.Topology.AggregatorConnectivity, history.RoleAggregator, o.Aggregator.Command)
 	streams := s.Topology.Connectivity == history.ConnectStream
@@ -108,6 +110,20 @@ func (o Options) Fit(s *scenario.Scenario, backend string) Fit {
 	slices.Sort(f.Unsupported)
 	f.Unsupported = slices.Compact(f.Unsupported)
 	return f
+}
+
+// ofReleases names what a program under test cannot be started as.
+func (f *Fit) ofReleases(role, template string) {
+	if template == "" {
+		return
+	}
+	if slices.Contains(f.Scenario.Previous(), role) {
+		f.lacks("release older of a %s: the one under test has one release", role)
+	}
+	changes := func(a scenario.Action) bool { p, ok := a.(*scenario.Process); return ok && p.Contract != "" }
+	if role == history.RoleReporter && !strings.Contains(template, formPlaceholder) && slices.ContainsFunc(f.Scenario.Actions(), changes) {
+		f.lacks("a reporter that changes its wire form: the one under test is given no %s", formPlaceholder)
+	}
 }
 
 // unsupportedWay names what a program under test is not given of a way to the API. An empty template is that of this project's program.

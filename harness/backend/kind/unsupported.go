@@ -34,7 +34,14 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	if resetsForAMoment(s) {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
+	if s.SecondPods() {
+		lacks = append(lacks, live.NoSecondPods)
+	}
+	if s.Topology.Timing != "" {
+		add("timing %s: the pods of kind have the intervals of a second", s.Topology.Timing)
+	}
 	lacks = append(lacks, live.UnsupportedReal(s)...)
+	lacks = append(lacks, live.UnsupportedReleases(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	lacks = append(lacks, b.lackingImages(s)...)
 	for _, a := range s.Actions() {

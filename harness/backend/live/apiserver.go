@@ -76,7 +76,7 @@ func (e *apiServer) withParts() *apiServer {
 	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
 	e.data = newDataset(e)
 	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
-	e.sut, e.operated = &systemUnderTest{e: e}, &operatedParts{e: e}
+	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}}, &operatedParts{e: e}
 	return e
 }
 

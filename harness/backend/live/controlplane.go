@@ -89,6 +89,13 @@ type Processes interface {
 	RestartContainer(ctx context.Context, t Target, ready func(*Target)) error
 }
 
+// PodAdder is Processes of an API server that can have a second pod on a node.
+type PodAdder interface {
+	// AddPod starts the plugins and the API server of a pod with sockets of its own.
+	AddPod(ctx context.Context, first *Node, configured Encryption) (*Node, error)
+	RemovePod(ctx context.Context, n *Node) error
+}
+
 // Places are where programs of the system under test run that are on no node.
 type Places interface {
 	// AggregatorPlace is that of the i-th replica of the aggregator, from 1.

@@ -69,7 +69,7 @@ func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error 
 	}
 	var plugins []*Plugin
 	for _, n := range nodes {
-		for _, g := range n.Plugins() {
+		for _, g := range n.pluginsOf(s.Pod) {
 			if s.KeyID == "" || s.KeyID == g.KeyID {
 				plugins = append(plugins, g)
 			}

@@ -31,7 +31,27 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.setRelease(a.Release)
 	}
+	if a.Target.Role == history.RoleAPIServer && a.Release != "" {
+		if err := ps.setKubernetes(targets, a.Release); err != nil {
+			return err
+		}
+	}
+	ps.e.sut.vary(targets, a)
 	return together(targets, func(t Target) error { return ps.act(ctx, a, t) })
+}
+
+// setKubernetes makes API servers those of a release from their next start on.
+func (ps *processes) setKubernetes(targets []Target, release string) error {
+	ps.e.controlPlane.MarkDirty("an API server is of another release")
+	var errs []error
+	for _, t := range targets {
+		u, ok := t.Unit.(Upgrader)
+		if !ok {
+			return errors.New(NoReleases)
+		}
+		errs = append(errs, u.SetRelease(release))
+	}
+	return errors.Join(errs...)
 }
 
 // startUnlisted starts plugins whose sockets no API server and no reporter is given.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -26,6 +27,9 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 		return err
 	}
 	role := a.Target.Role
+	if a.Target.Pod == scenario.PodSecond {
+		return parallel(nodes, func(n *Node) error { return ps.second(ctx, a.Do, n) })
+	}
 	if role == history.RolePod {
 		if err := ps.reachable(nodes, unavailableStopped); err != nil {
 			return err
@@ -44,6 +48,34 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 			}
 		}
 	})
+}
+
+// second starts or stops the second pod of an aggregated API server on a node.
+func (ps *processes) second(ctx context.Context, do scenario.Verb, first *Node) error {
+	pods, ok := ps.e.Processes.(PodAdder)
+	switch n := first.secondPod(); {
+	case !ok:
+		return errors.New(NoSecondPods)
+	case do == scenario.VerbStart && n == nil:
+		ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+		defer cancel()
+		n, err := pods.AddPod(ctx, first, ps.e.encrypting.current())
+		if err == nil {
+			err = ps.e.recorder.followPod(n, tail.FromStart)
+		}
+		if err == nil {
+			err = ps.e.sut.prepareReporter(ctx, n, nowhere)
+		}
+		if err != nil {
+			return fmt.Errorf("second pod on %s: %w", first.Name, err)
+		}
+		first.setSecondPod(n)
+		return ps.start(ctx, n.Reporter())
+	case do == scenario.VerbStop && n != nil:
+		first.setSecondPod(nil)
+		return errors.Join(n.Reporter().Stop(ctx), pods.RemovePod(ctx, n))
+	}
+	return nil
 }
 
 // actOnUnit tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.

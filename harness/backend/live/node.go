@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Server is the API server of a node.
@@ -53,6 +54,7 @@ type Node struct {
 	mu          sync.Mutex
 	plugins     map[string]*Plugin // by keyID
 	reporter    *Target
+	second      *Node  // another pod of an aggregated API server on the same node, while there is one
 	legacyToken string // of its reporter, the last one
 }
 
@@ -97,6 +99,29 @@ func (n *Node) Plugins() []*Plugin {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.SortedFunc(maps.Values(n.plugins), func(a, b *Plugin) int { return cmp.Compare(a.KeyID, b.KeyID) })
+}
+
+// pluginsOf are those of a pod; empty: of both.
+func (n *Node) pluginsOf(pod string) (all []*Plugin) {
+	if pod != scenario.PodSecond {
+		all = n.Plugins()
+	}
+	if second := n.secondPod(); second != nil && pod != scenario.PodFirst {
+		all = append(all, second.Plugins()...)
+	}
+	return all
+}
+
+func (n *Node) secondPod() *Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.second
+}
+
+func (n *Node) setSecondPod(second *Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.second = second
 }
 
 func (n *Node) Plugin(keyID string) *Plugin {

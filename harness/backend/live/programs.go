@@ -12,8 +12,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 )
 
@@ -60,11 +62,33 @@ func (p *Programs) Find(ctx context.Context, name string) (string, error) {
 }
 
 func (p *Programs) search(ctx context.Context, name string) (string, error) {
+	if older, ok := strings.CutPrefix(name, previousRelease); ok {
+		return p.previous(ctx, older)
+	}
 	path, err := locate(name)
 	if errors.Is(err, errNotBuilt) {
 		return p.build(ctx, name)
 	}
 	return path, err
+}
+
+// FindPrevious finds or builds the programs of the previous release that a scenario names, before anything is started.
+func (p *Programs) FindPrevious(ctx context.Context, s *scenario.Scenario) error {
+	for _, role := range s.Previous() {
+		if _, err := p.Find(ctx, previousRelease+"kms-health-"+role); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Programs) previous(ctx context.Context, name string) (string, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	programs, err := assets.Previous(ctx, root, p.progress)
+	return programs.Path(name), err
 }
 
 func (p *Programs) build(ctx context.Context, name string) (string, error) {
@@ -87,11 +111,13 @@ func (p *Programs) build(ctx context.Context, name string) (string, error) {
 const (
 	DefaultReporter = "kms-health-reporter --kms-sockets={sockets} --node-name={node} --kubeconfig={kubeconfig}" +
 		" --interval={interval} --jitter={jitter} --read-timeout={readTimeout} --write-timeout={writeTimeout}" +
-		" --metrics-address={metricsAddress} --contract={contract} --operator={operator} --connectivity={connectivity}" +
-		" --alternatives={alternatives}"
+		" --metrics-address={metricsAddress} --contract={contract} --operator={operator}" + unknownToPrevious + " --alternatives={alternatives}"
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
-		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator} --connectivity={connectivity} --alternatives={alternatives}"
+		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}" + unknownToPrevious + " --alternatives={alternatives}"
+	// The previous release of reporter and aggregator (assets.Previous) has no flags from the first on: its reporters use their kubeconfig.
+	unknownToPrevious = " --connectivity={connectivity}"
+	previousRelease   = "previous/"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
 	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
 	// takes that, a probe and a reserve. A check takes checkTimeout, and the time until its result is seen. Few revisions are kept, so that pruning is seen.

@@ -138,13 +138,18 @@ func (r *recorder) followNode(n *Node, from tail.From) error {
 
 // followLogs records what an API server and its plugins log on a node, and the metrics of its reporter.
 func (r *recorder) followLogs(n *Node, from tail.From) error {
+	err := r.followPod(n, from)
+	r.scrape(n)
+	return err
+}
+
+func (r *recorder) followPod(n *Node, from tail.From) error {
 	err := r.files.Add(n.LogFile, from, r.searched(r.prefix+"log/"+n.Name, func(line []byte) error { return r.envelope.Line(n.Name, line) }))
 	for _, g := range n.Plugins() {
 		if err == nil {
 			err = r.followPlugin(g, from)
 		}
 	}
-	r.scrape(n)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -19,7 +20,38 @@ import (
 )
 
 // systemUnderTest prepares and starts reporters and aggregators.
-type systemUnderTest struct{ e *apiServer }
+type systemUnderTest struct {
+	e        *apiServer
+	variants map[string]variant // of programs by name; guarded by e.mu
+}
+
+// variant is how a program differs from the others of its role.
+type variant struct {
+	previous bool   // its release
+	form     string // of its reports; empty: that of the scenario
+}
+
+// vary makes reporters and aggregators what an action says, from their next start on.
+func (sut *systemUnderTest) vary(targets []Target, a *scenario.Process) {
+	sut.e.mu.Lock()
+	defer sut.e.mu.Unlock()
+	for _, t := range targets {
+		v := sut.variants[NameOf(t.Identity)]
+		v.form = cmp.Or(a.Contract, v.form)
+		if a.Release != "" {
+			v.previous = a.Release == scenario.ReleaseOlder
+		}
+		if v != (variant{}) {
+			sut.variants[NameOf(t.Identity)] = v
+		}
+	}
+}
+
+func (sut *systemUnderTest) variant(p history.Process) variant {
+	sut.e.mu.Lock()
+	defer sut.e.mu.Unlock()
+	return sut.variants[NameOf(p)]
+}
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
 // loopback). It does not start it. Its metrics are at an address.
@@ -30,7 +62,9 @@ func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metric
 		return err
 	}
 	identity := history.Process{Role: history.RoleReporter, APIServer: sut.e.Name, Node: n.Name}
-	unit := at.Unit(identity, func(context.Context) (Command, error) { return sut.reporterCommand(n, kubeconfig, metrics) })
+	unit := at.Unit(identity, func(context.Context) (Command, error) {
+		return sut.reporterCommand(n, kubeconfig, metrics, sut.variant(identity))
+	})
 	n.mu.Lock()
 	n.reporter = &Target{unit, identity}
 	n.mu.Unlock()
@@ -50,8 +84,9 @@ func reporterGroups(r undertest.Reporter) []string {
 const adminReporters = "kmsharness:reporters"
 
 // reporterCommand is made at every start: the sockets change with the encryption configuration.
-func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string) (Command, error) {
+func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string, is variant) (Command, error) {
 	values := sut.commonValues(n.ReporterPlace, kubeconfig)
+	values["contract"] = cmp.Or(is.form, values["contract"])
 	values["metricsAddress"] = metrics
 	values["node"] = n.Name
 	values["connectivity"], values["alternatives"] = sut.connectivity(n), sut.alternatives(sut.e.scenario.Topology.Connectivity)
@@ -61,11 +96,21 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string)
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, extended(sut.streams(), DefaultReporter, StreamingReporter)), values, "reporter-"+n.Name)
+	own := extended(sut.streams(), released(is, DefaultReporter), StreamingReporter)
+	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, own), values, "reporter-"+n.Name)
 	if err != nil {
 		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
 	return c, nil
+}
+
+// released is the command of a program of this project, or of its previous release.
+func released(is variant, template string) string {
+	if !is.previous {
+		return template
+	}
+	known, _, _ := strings.Cut(template, unknownToPrevious)
+	return previousRelease + known
 }
 
 func (sut *systemUnderTest) streams() bool {
@@ -152,7 +197,7 @@ func (sut *systemUnderTest) prepareAggregators() error {
 			values["connectivity"], values["alternatives"] = connectivity, sut.alternatives(way)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
 			maps.Copy(values, serving)
-			own := extended(sut.e.traits.Takeover == Takeover, DefaultAggregator, QuickLease)
+			own := extended(sut.e.traits.Takeover == Takeover, released(sut.variant(identity), DefaultAggregator), QuickLease)
 			own = extended(sut.e.scenario.Topology.AggregatorProfile != "", own, ProfiledAggregator)
 			own = extended(sut.streams(), own, StreamingAggregator)
 			return sut.command(orDefault(sut.e.opts.Aggregator.Command, own), values, fmt.Sprintf("aggregator-%d", instance))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Unit is a place for one process at a time: one that was stopped or killed stays away until it is started.
@@ -24,6 +25,25 @@ type Unit interface {
 // Silencer is a Unit that can be cut off from all other machines. Resume ends that.
 type Silencer interface {
 	Silence(ctx context.Context) error
+}
+
+// Upgrader is an API server that can be of another release of Kubernetes from its next start on.
+type Upgrader interface {
+	SetRelease(release string) error
+}
+
+// NoReleases is why programs cannot be of several releases.
+const NoReleases = "programs of other releases: all programs are compiled into one (sim), or are those of images (kind)"
+
+// NoSecondPods is why an API server has one pod on a node.
+const NoSecondPods = "pod second: kube-apiserver has one pod on each node, and on kind other API servers have, too"
+
+// UnsupportedReleases says so of a scenario that needs others.
+func UnsupportedReleases(s *scenario.Scenario) []string {
+	if len(s.Kubernetes())+len(s.Previous()) > 0 {
+		return []string{NoReleases}
+	}
+	return nil
 }
 
 // NoSilence is why processes cannot be silenced where they are real.

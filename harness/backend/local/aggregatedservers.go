@@ -2,13 +2,16 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // fromAggregated is the link of all further API servers to the load balancer.
@@ -22,6 +25,7 @@ type aggregatedServers struct {
 	live.Stub
 	program string
 	lb      *netfault.LoadBalancer
+	seconds []*aggregatedServers // second pods
 }
 
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
@@ -59,22 +63,52 @@ func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func
 	return f.states.Of(role, nodes, ready)
 }
 
-// makeNode makes the pod beside a node: its API server, which is not started, and its plugins, which are.
-func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) (err error) {
-	n := &live.Node{Name: beside.Name}
-	if n.Admin, err = live.NewAdmin(f.cp.Authority, beside.URL); err != nil {
-		return err
+// makeNode makes the pod beside a node.
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) error {
+	n, err := f.makePod(ctx, beside, told)
+	beside.Alongside = append(beside.Alongside, n)
+	return err
+}
+
+// AddPod implements live.PodAdder. The pod has sockets, plugins and an API server of its own, behind the same Service.
+func (f *aggregatedServers) AddPod(ctx context.Context, first *live.Node, told live.Encryption) (*live.Node, error) {
+	f.MarkDirty("an API server has a second pod on a node")
+	g := &aggregatedServers{controlPlane: f.controlPlane, Stub: f.Stub, program: f.program, lb: f.lb}
+	g.apiServers.of, g.apiServers.name, g.apiServers.dir, g.pod, g.resources = f.controlPlane, f.apiServers.name, f.apiServers.dir+"-2", scenario.PodSecond, f.resources
+	f.seconds = append(f.seconds, g)
+	if err := os.MkdirAll(filepath.Join(f.logs, g.pod), 0o700); err != nil {
+		return nil, err
 	}
-	err = f.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
+	n, err := g.makePod(ctx, first, told)
+	if err != nil {
+		return nil, err
+	}
+	s := n.Server.(apiServer)
+	if err := s.Server.Start(ctx, controlplane.Ready); err != nil {
+		return nil, err
+	}
+	return n, g.lb.Add(s.Info().Name, s.Info().Addr)
+}
+
+// RemovePod implements live.PodAdder.
+func (f *aggregatedServers) RemovePod(ctx context.Context, n *live.Node) error {
+	return errors.Join(f.lb.Remove(n.Server.(apiServer).Info().Name), n.Server.Stop(ctx), n.EndPlugins(ctx))
+}
+
+// makePod makes a pod: its API server, which is not started, and its plugins, which are.
+func (f *aggregatedServers) makePod(ctx context.Context, beside *live.Node, told live.Encryption) (n *live.Node, err error) {
+	n = &live.Node{Name: beside.Name}
+	if n.Admin, err = live.NewAdmin(f.cp.Authority, beside.URL); err != nil {
+		return n, err
+	}
+	return n, f.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
 		return f.cp.Servers.AddAggregated(controlplane.AggregatedSpec{
-			Kind: f.Stub.APIServer, Name: n.Name, Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
+			Kind: f.Stub.APIServer, Name: f.podName(n.Name), Program: f.program, Server: "https://" + f.front[fromAggregated].Addr(), EtcdPrefix: f.Prefix(),
 			ServiceNamespace: f.Namespace, ServiceName: f.Service, Encryption: e,
 		})
 	}, func(Server) (*netfault.Link, error) {
-		return f.frontUnit.join(f.Stub.APIServer+" reporter of "+n.Name, f.controlPlane.lb.Addr())
+		return f.frontUnit.join(f.Stub.APIServer+" reporter of "+f.podName(n.Name), f.controlPlane.lb.Addr())
 	})
-	beside.Alongside = append(beside.Alongside, n)
-	return err
 }
 
 // start brings up the API servers behind their Service, and makes the kube-apiservers pass requests on. Those run.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
@@ -20,6 +21,7 @@ type apiServers struct {
 	of        *controlPlane
 	name      string   // of the aggregated API server; empty: kube-apiserver
 	dir       string   // short: sockets are below it
+	pod       string   // scenario.PodSecond, or empty
 	resources []string // that they encrypt, as encryption configurations name them; none: secrets
 	nodes     live.Nodes
 	profile   live.Profile // of the plugins
@@ -30,6 +32,11 @@ type apiServers struct {
 
 // nodeDir is where the node's sockets are; its path is short, because socket paths must be.
 func (a *apiServers) nodeDir(name string) string { return filepath.Join(a.dir, name) }
+
+// podName is how the API server of a node is called among those of its kind.
+func (a *apiServers) podName(node string) string {
+	return strings.TrimSuffix(node+"-"+a.pod, "-")
+}
 
 func (a *apiServers) encryption(node string, told live.Encryption) controlplane.Encryption {
 	c := told.Config(func(keyID string) string { return live.HostSocket(a.nodeDir(node), keyID) })
@@ -65,7 +72,7 @@ func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryp
 	if n.ReporterPlace, err = a.reporterPlace(n.Name, link); err != nil {
 		return err
 	}
-	a.of.Register(history.Process{Role: history.RoleAPIServer, APIServer: a.name, Node: n.Name}, cmp.Or(a.name, "apiserver")+"-"+n.Name)
+	a.of.Register(history.Process{Role: history.RoleAPIServer, APIServer: a.name, Node: n.Name}, cmp.Or(a.name, "apiserver")+"-"+a.podName(n.Name))
 	for _, k := range told.PluginIDs() {
 		if _, err := a.AddPlugin(ctx, n, k); err != nil {
 			return err
@@ -123,7 +130,7 @@ func (a *apiServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin,
 }
 
 func (a *apiServers) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: a.of.logs, Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
+	return live.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: filepath.Join(a.of.logs, a.pod), Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

@@ -105,8 +105,15 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 	if err != nil {
 		return nil, err
 	}
+	releases, err := assets.KubeAPIServers(ctx, b.binaries, s.Kubernetes(), progress)
+	if err != nil {
+		return nil, err
+	}
+	if err := shared.Programs.FindPrevious(ctx, s); err != nil {
+		return nil, err
+	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
-	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, manifest: b.opts.Manifest}
+	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, releases: releases, manifest: b.opts.Manifest}
 	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
 	switch {
 	case len(shared.Programs.PluginArgs) > 0:

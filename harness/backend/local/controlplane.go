@@ -7,9 +7,11 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // controlPlane is a control plane that scenarios can share one after another.
@@ -59,6 +61,9 @@ func (p *controlPlane) servers() (all []NodeServer) {
 
 func (p *controlPlane) Traits() live.Traits {
 	t := p.Ground.Traits()
+	if p.shape.Timing == scenario.TimingProduction {
+		t.Timing, t.Takeover = contract.DefaultTiming(), live.SlowTakeover
+	}
 	t.Dir, t.Streaming, t.Host = p.dir, p.shape.Streams(), p.Machine().Host()
 	return t
 }
@@ -72,7 +77,10 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	p.KillAll()
 	errs := p.close()
 	for _, f := range p.fleets {
-		errs = append(append(errs, f.close()...), f.lb.Close())
+		for _, g := range append(f.seconds, f) {
+			errs = append(errs, g.close()...)
+		}
+		errs = append(errs, f.lb.Close())
 	}
 	for _, l := range p.front {
 		errs = append(errs, l.Close())

@@ -94,6 +94,7 @@ type NodeServer interface {
 type processes struct {
 	*live.Host
 	binaries assets.Binaries
+	releases map[string]string                // kube-apiservers of other releases of Kubernetes
 	manifest func(*unstructured.Unstructured) // Options.Manifest
 	cluster  *controlplane.ControlPlane
 }
@@ -108,7 +109,7 @@ func (g *processes) Port(string) (string, error) { return g.cluster.Port() }
 
 func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	cp, err := controlplane.New(controlplane.Options{
-		Binaries: g.binaries, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
+		Binaries: g.binaries, Releases: g.releases, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
 		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises, Alternatives: s.Advertises,
 	})
 	if err != nil {

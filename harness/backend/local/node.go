@@ -16,7 +16,7 @@ import (
 func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encryption) (*live.Node, error) {
 	n := &live.Node{Name: name}
 	err := p.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
-		return p.cp.Servers.Add(controlplane.ServerSpec{Name: name, Encryption: e})
+		return p.cp.Servers.Add(controlplane.ServerSpec{Name: name, Encryption: e, Release: p.shape.KubernetesOf(name)})
 	}, func(s Server) (*netfault.Link, error) { return p.reporterLink(name, s.Info().Addr) })
 	if err == nil && told.File != nil {
 		_, err = n.Server.RollOut(told.File)

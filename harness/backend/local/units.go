@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,6 +33,15 @@ func (s apiServer) Start(ctx context.Context) error {
 	defer cancel()
 	_ = s.Ready(ready) // with a dead plugin it never is
 	return ctx.Err()
+}
+
+// SetRelease implements live.Upgrader.
+func (s apiServer) SetRelease(release string) error {
+	u, ok := s.Server.(live.Upgrader)
+	if !ok {
+		return errors.New(live.NoReleases)
+	}
+	return u.SetRelease(release)
 }
 
 func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx, s.Server) }

@@ -17,13 +17,18 @@ type Shape struct {
 	CRDs, Connectivity string
 	// Aggregated are the aggregated API servers, and KeyIDs the plugins where there are such, joined.
 	Aggregated, KeyIDs string
+	// Kubernetes are the releases of the API servers of the nodes, and Releases all programs of other releases that the scenario names, joined.
+	Kubernetes, Releases string
+	// Timing is that of the topology.
+	Timing string
 	// Advertises: API servers tell clients of each other. FailsOver: programs know API servers by address.
 	Advertises, FailsOver bool
 }
 
 func ShapeOf(s *scenario.Scenario) Shape {
 	is := Shape{Nodes: s.Topology.ControlPlanes, CRDs: s.Topology.CRDs, Connectivity: s.Topology.Connectivity, Aggregated: strings.Join(s.Topology.Aggregated(), ","),
-		Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
+		Kubernetes: strings.Join(s.Topology.Kubernetes, ","), Releases: strings.Join(slices.Concat(s.Kubernetes(), s.Previous()), ","),
+		Timing: s.Topology.Timing, Advertises: s.Topology.Advertises(), FailsOver: s.Topology.FailsOver()}
 	if is.Nodes == 0 {
 		is.Nodes = 3
 	}
@@ -33,8 +38,15 @@ func ShapeOf(s *scenario.Scenario) Shape {
 	return is
 }
 
-func (s Shape) APIServers() []string {
-	return strings.FieldsFunc(s.Aggregated, func(r rune) bool { return r == ',' })
+func (s Shape) APIServers() []string { return parts(s.Aggregated) }
+
+// KubernetesOf is as that of a topology.
+func (s Shape) KubernetesOf(node string) string {
+	return scenario.Topology{ControlPlanes: s.Nodes, Kubernetes: parts(s.Kubernetes)}.KubernetesOf(node)
+}
+
+func parts(joined string) []string {
+	return strings.FieldsFunc(joined, func(r rune) bool { return r == ',' })
 }
 
 // Streams reports whether reporters stream to the aggregator: then they have no rights, which the cluster's roles decide.
@@ -49,5 +61,9 @@ func (s Shape) String() string {
 	if s.Advertises && reached != history.ConnectAltSvc {
 		reached = strings.TrimPrefix(reached+" and "+history.ConnectAltSvc, " and ")
 	}
-	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, reached, s.Aggregated, s.KeyIDs}, func(o string) bool { return o == "" })...), ", ")
+	releases := ""
+	if s.Releases != "" {
+		releases = "releases " + s.Releases
+	}
+	return strings.Join(append([]string{text}, slices.DeleteFunc([]string{s.CRDs, reached, s.Aggregated, s.KeyIDs, releases, s.Timing}, func(o string) bool { return o == "" })...), ", ")
 }

@@ -78,7 +78,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}) {
 		lacks = append(lacks, errPause.Error())
 	}
-	return append(lacks, live.UnsupportedAggregated(s)...)
+	return slices.Concat(lacks, live.UnsupportedAggregated(s), live.UnsupportedReleases(s))
 }
 
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
@@ -97,8 +97,8 @@ func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Envir
 		spec.OutDir = filepath.Join(dir, "kept") // which is deleted when the control plane is closed
 	}
 	timing := b.options.Timing
-	if spec.Scenario.Topology.AggregatorProfile == contract.AggregatorConvergence {
-		timing = contract.DefaultTiming() // its bounds are of production: reports each second would cost a minute of a processor
+	if t := spec.Scenario.Topology; t.Timing == scenario.TimingProduction || t.AggregatorProfile == contract.AggregatorConvergence {
+		timing = contract.DefaultTiming() // the bounds of that profile are of production: reports each second would cost a minute of a processor
 	}
 	seed := uint64(spec.Seed)
 	m := newMachine(network.New(seed), seed, b.options.Programs)
