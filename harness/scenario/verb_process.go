@@ -26,7 +26,7 @@ type Process struct {
 	// With is how a restart ends the process; empty: it is asked to end.
 	With     string   `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
 	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older" with:"role=operator" description:"of the operator, from now on; older: from before KMS"`
-	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
+	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter,plugin" description:"of a reporter or a plugin: the new one starts so long before the old one ends"`
 	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
 
@@ -125,11 +125,11 @@ func (p *Process) validateUnlisted(v Validation) {
 
 func (p *Process) validateOverlap(v Validation) {
 	switch {
-	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter:
+	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter && p.Target.Role != history.RolePlugin:
 	case p.With != "":
-		v.Add("overlap", "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
+		v.Add("overlap", "overlap beside with: %s, expected one of them: the old %s is asked to end", p.With, p.Target.Role)
 	case v.Scenario().Topology.ByOperator():
-		v.Add("overlap", "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
+		v.Add("overlap", "overlap with lifecycle operator, expected none: its operator restarts reporters and plugins itself")
 	}
 }
 
