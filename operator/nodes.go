@@ -22,7 +22,12 @@ func (o *Operator) nodes(s Seen) (map[string]core.Node, error) {
 	}
 	for _, pod := range sorted[*corev1.Pod](o.sources.pods) {
 		n, expected := nodes[pod.Spec.NodeName]
-		if !expected || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if !expected || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		if pod.DeletionTimestamp != nil {
+			n.Terminating = n.Terminating || ready(pod)
+			nodes[pod.Spec.NodeName] = n
 			continue
 		}
 		c, err := o.installed(pod)

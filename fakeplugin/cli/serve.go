@@ -42,6 +42,7 @@ type serveFlags struct {
 	noticeLag, poll, remoteWait time.Duration
 	injected                    []string
 	seed                        uint64
+	takeOver                    bool
 }
 
 // Values of --uid.
@@ -65,6 +66,7 @@ func NewServeCommand(h host.Host, o Options) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "KMS v2 endpoint, unix:///DIR/kms-KEYID.sock or unix:///@NAME (required)")
 	flags.StringVar(&f.mode, "socket-mode", "0600", "permissions of the socket file, octal")
+	flags.BoolVar(&f.takeOver, "take-over", false, "serve at sockets at which another process may serve still; it keeps its connections")
 	flags.StringVar(&f.node, "node", "", "name of the node, for the journal and the remote KMS (default: the host's name)")
 	flags.StringVar(&f.keyID, "key-id", "", "keyID of this instance (default: from the name of the socket, else 1)")
 	flags.StringVar(&f.remote, "remote", "", "endpoint of the remote KMS (fake-kms-plugin remote); empty: one of its own")
@@ -167,7 +169,7 @@ func (f *serveFlags) serve(ctx context.Context, s *server.Server, o server.Optio
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Run(ctx) })
 	if !at.IsZero() {
-		l, err := endpoint.Listen(o.Host, at, endpoint.DefaultMode)
+		l, err := endpoint.Opening(o.TakeOver)(o.Host, at, endpoint.DefaultMode)
 		if err != nil {
 			return fmt.Errorf("control API at %s: %w", at, err)
 		}
@@ -198,7 +200,7 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	if f.poll <= 0 || f.remoteWait <= 0 {
 		return o, errors.New("--poll and --remote-timeout: expected positive durations")
 	}
-	o.Mode, o.Host, o.Exit = fs.FileMode(mode), f.host, f.host.Exit
+	o.Mode, o.Host, o.Exit, o.TakeOver = fs.FileMode(mode), f.host, f.host.Exit, f.takeOver
 	o.Node, o.KeyID = nodeName(f.node), keyID(f.keyID, f.listen)
 	provider, err := f.provider()
 	if err != nil {

@@ -50,6 +50,34 @@ func Listen(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
+// TakeOver is Listen in the place of a process that may serve there still: new connections come to this one, and those of the other stay with it.
+func TakeOver(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
+	if info, err := os.Lstat(e.Address); e.IsFile() && err == nil && info.Mode().Type() == fs.ModeSocket {
+		if err := os.Remove(e.Address); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("listen on %s in the place of another process: %w", e, err)
+		}
+	}
+	return Listen(h, e, mode)
+}
+
+// Opening is TakeOver or Listen.
+func Opening(takeOver bool) func(host.Host, Endpoint, fs.FileMode) (net.Listener, error) {
+	if takeOver {
+		return TakeOver
+	}
+	return Listen
+}
+
+// Leave removes the socket of a listener that was closed. One on which a successor listens by now stays.
+func Leave(h host.Host, path string) error {
+	if err := RemoveStale(h, path); !errors.Is(err, errServed) {
+		return err
+	}
+	return nil
+}
+
+var errServed = errors.New("another process serves it: stop that, or choose another path")
+
 // RemoveStale removes a socket on which nobody listens, or a decoy. It refuses to touch anything else: a live socket
 // belongs to another process and a foreign file to somebody who put it there.
 func RemoveStale(h host.Host, path string) error {
@@ -63,7 +91,7 @@ func RemoveStale(h host.Host, path string) error {
 	switch {
 	case info.Mode().Type() == fs.ModeSocket:
 		if alive(h, path) {
-			return fmt.Errorf("another process serves %s: stop it or choose another path", path)
+			return fmt.Errorf("%s: %w", path, errServed)
 		}
 	case !isDecoy(path, info):
 		return fmt.Errorf("%s exists and is not a socket: remove it or choose another path", path)

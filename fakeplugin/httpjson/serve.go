@@ -48,5 +48,5 @@ func Serve(ctx context.Context, on host.Host, l net.Listener, h http.Handler) er
 	if !at.IsFile() {
 		return nil
 	}
-	return endpoint.RemoveStale(on, at.Address)
+	return endpoint.Leave(on, at.Address)
 }

@@ -2,6 +2,7 @@ package remotekms
 
 import (
 	"context"
+	"crypto/rand"
 	"maps"
 	"path"
 	"slices"
@@ -15,6 +16,20 @@ func (k *KMS) Rotate(_ context.Context, key string, reuse int) (keyring.KEK, err
 		return k.changeKey("reuse", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Reuse(reuse) })
 	}
 	return k.changeKey("rotate", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Rotate(k.clock.Now()) })
+}
+
+// Recreate deletes a key for good, and makes another under its name. Versions begin with 1 again.
+func (k *KMS) Recreate(key string) (keyring.KEK, error) {
+	return k.changeKey("recreate", key, func(*keyring.Ring) (keyring.KEK, error) {
+		ring := keyring.New(rand.Reader)
+		kek, err := ring.Rotate(k.clock.Now())
+		if err == nil {
+			k.mu.Lock()
+			k.rings[key] = ring
+			k.mu.Unlock()
+		}
+		return kek, err
+	})
 }
 
 // SetState says what a KEK may be used for from now on.

@@ -68,6 +68,11 @@ func (c *Client) Rotate(ctx context.Context, key string, reuse int) (out keyring
 	return out, c.do(ctx, http.MethodPost, keyPath(key, "rotate"), rotateRequest{reuse}, &out)
 }
 
+// Recreate deletes a key for good, and makes another under its name.
+func (c *Client) Recreate(ctx context.Context, key string) (out keyring.KEK, err error) {
+	return out, c.do(ctx, http.MethodPost, keyPath(key, "recreate"), struct{}{}, &out)
+}
+
 // SetState says what a KEK may be used for from now on.
 func (c *Client) SetState(ctx context.Context, key string, version int, s keyring.State, denied []keyring.Operation) (out keyring.KEK, err error) {
 	return out, c.do(ctx, http.MethodPut, keyPath(key, "keks", strconv.Itoa(version)), stateRequest{s, denied}, &out)
@@ -82,12 +87,12 @@ func (c *Client) Rules(ctx context.Context) (out []Rule, err error) {
 	return out, c.do(ctx, http.MethodGet, "/v1/rules", nil, &out)
 }
 
-// SetRule adds r, or replaces the rule with the same caller pattern.
 // LogIns is how many log-ins the KMS has seen since its start.
 func (c *Client) LogIns(ctx context.Context) (out int, err error) {
 	return out, c.do(ctx, http.MethodGet, "/v1/log-ins", nil, &out)
 }
 
+// SetRule adds r, or replaces the rule with the same caller pattern.
 func (c *Client) SetRule(ctx context.Context, r Rule) error {
 	return c.do(ctx, http.MethodPut, "/v1/rules", r, nil)
 }

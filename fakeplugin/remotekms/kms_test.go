@@ -296,3 +296,27 @@ func TestNobodyServes(t *testing.T) {
 		t.Errorf("no server: %v", err)
 	}
 }
+
+// TestRecreated: a key that is made again has another id under an old version, and opens nothing of before.
+func TestRecreated(t *testing.T) {
+	k := newKMS(t, filepath.Join(t.TempDir(), "kms.json"))
+	c, ctx := served(t, k), t.Context()
+	before, err := c.Describe(ctx, Caller{Plugin: "cp-1/1"}, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := c.Encrypt(ctx, Caller{Plugin: "cp-1/1"}, "key", keyring.Ref{Version: 1}, []byte("seed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := c.Recreate(ctx, "key")
+	if err != nil || after.Version != before.Current.Version || after.ID == before.Current.ID {
+		t.Errorf("it is %+v (%v) after %+v, expected the same version with another id", after, err, before.Current)
+	}
+	if _, err := c.Decrypt(ctx, Caller{Plugin: "cp-1/1"}, "key", sealed.Ciphertext); Code(err) != keyring.CodeCiphertext {
+		t.Errorf("Decrypt of what the old one sealed: %v, expected %s", err, keyring.CodeCiphertext)
+	}
+	if _, err := c.Recreate(ctx, "nothing"); Code(err) != CodeNoKey {
+		t.Errorf("Recreate without a key: %v, expected %s", err, CodeNoKey)
+	}
+}

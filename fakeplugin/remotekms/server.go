@@ -56,6 +56,7 @@ func Handler(k *KMS, token string) http.Handler {
 		}
 		return k.Rotate(r.Context(), r.PathValue("key"), req.Reuse)
 	}))
+	mux.Handle("POST /v1/keys/{key}/recreate", handle(func(r *http.Request, _ struct{}) (any, error) { return k.Recreate(r.PathValue("key")) }))
 	mux.Handle("PUT /v1/keys/{key}/keks/{version}", handle(func(r *http.Request, req stateRequest) (any, error) {
 		version, err := strconv.Atoi(r.PathValue("version"))
 		if err != nil {

@@ -31,7 +31,9 @@ type Options struct {
 	Journal *journal.Log[journal.Call]
 	Log     *slog.Logger
 	Host    host.Host
-	Exit    func(code int) // ends the process, for the fault crash:how=exit; nil: that fault only takes the plugin down
+	// TakeOver begins in the place of a plugin that may serve at the socket still.
+	TakeOver bool
+	Exit     func(code int) // ends the process, for the fault crash:how=exit; nil: that fault only takes the plugin down
 }
 
 // Server is one plugin instance on its socket.
@@ -92,7 +94,7 @@ func New(o Options) *Server {
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)
-	s.socket = &socket{turn: turn.New(), host: o.Host, at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
+	s.socket = &socket{turn: turn.New(), host: o.Host, open: endpoint.Opening(o.TakeOver), at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
 	return s
 }
 

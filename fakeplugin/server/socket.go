@@ -19,6 +19,7 @@ import (
 // socket keeps what is at the plugin's address as the fault program wants it.
 type socket struct {
 	host   host.Host
+	open   func(host.Host, endpoint.Endpoint, fs.FileMode) (net.Listener, error)
 	at     endpoint.Endpoint
 	mode   fs.FileMode
 	serve  func(net.Listener) // returns when the listener is closed
@@ -90,7 +91,7 @@ func (s *socket) reopen(file fault.File) error {
 }
 
 func (s *socket) listen(run func(net.Listener) func()) error {
-	l, err := endpoint.Listen(s.host, s.at, s.mode)
+	l, err := s.open(s.host, s.at, s.mode)
 	if err != nil {
 		return err
 	}
@@ -149,5 +150,8 @@ func (s *socket) end() error {
 	defer s.turn.Unlock()
 	s.close()
 	s.ended = true
-	return s.clear()
+	if !s.at.IsFile() {
+		return nil
+	}
+	return endpoint.Leave(s.host, s.at.Address)
 }

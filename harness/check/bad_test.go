@@ -634,6 +634,8 @@ func knownBad() []known {
 		{"the remote KMS was given another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", "u3"))},
 		{"an object reads back changed", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "d2", true))},
 		{"an object does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("read", "", false))},
+		{"what a snapshot has brought back does not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), data("restored", "d1", true), data("read", "", false))},
+		{"a key goes that a snapshot has brought objects back under", "SWITCH-ORDER", "", extra(toldAll("aescbc-2", "kms-1", "identity"), moved("aescbc-2"), data("restored", "d1", true), toldAll("aescbc-2", "identity"))},
 		{"an object is not read back", "NO-DATA-LOSS", "", extra(data("written", "d1", true), other(data("written", "d1", true)), data("read", "d1", true))},
 		{"an object is stored in the clear", "NO-DATA-LOSS", "", extra(data("written", "d1", true), &history.Data{Op: "raw", Object: "secrets/ns/a", OK: true, Provider: "identity"})},
 		{"an object is lost to a read at the very end", "NO-DATA-LOSS", "", atEnd(data("written", "d1", true), data("read", "", false))},

@@ -80,9 +80,11 @@ func fine() map[string]func() []history.Event {
 		}, noted("kek-1", "")),
 		"an operator finds a key that is under its KEK already": deciding(func(w *world) { w.at(12*s, func(w *world) { w.fault("cp-2/1", "error") }) }, noted("", "kek-1")),
 		"a KEK is deleted, and what lay under it":               extra(data("written", "d1", true), &history.Action{ID: "delete", Verb: "kms", Params: map[string]any{"op": "delete"}, State: history.ActionDone}, data("read", "", false)),
-		"aggregator paused":                                     aggregatorStill(history.ProcessPaused),
-		"aggregator silenced":                                   aggregatorStill(history.ProcessSilenced),
-		"cold start":                                            func() []history.Event { return coldStart(nil) },
+		"a snapshot is restored, with what is older and without what is newer": extra(toldAll("aescbc-2", "kms-1", "identity"), data("written", "d1", true), moved("aescbc-2"), data("written", "d2", true), other(data("written", "d3", true)),
+			data("restored", "d1", true), other(data("restored", "", true)), data("read", "d1", true), under("aescbc-2", "kms-1")),
+		"aggregator paused":   aggregatorStill(history.ProcessPaused),
+		"aggregator silenced": aggregatorStill(history.ProcessSilenced),
+		"cold start":          func() []history.Event { return coldStart(nil) },
 		"API server down": func() []history.Event {
 			return interrupted(func(w *world, down bool) {
 				state := map[bool]string{true: history.ProcessKilled, false: history.ProcessReady}[down]

@@ -18,8 +18,10 @@ type Statement struct {
 	ID       string  `json:"id"`
 	Text     string  `json:"text"`
 	CaughtBy []Catch `json:"caughtBy,omitempty"`
-	Weak     string  `json:"weak,omitempty"`
-	Outside  string  `json:"outside,omitempty"`
+	// Reports are public ones, as OWNER/REPOSITORY#NUMBER.
+	Reports []string `json:"reports,omitempty"`
+	Weak    string   `json:"weak,omitempty"`
+	Outside string   `json:"outside,omitempty"`
 }
 
 // Catch is a wrong subject and what it fails by.
@@ -139,14 +141,14 @@ func sortPlaces(places []string) {
 
 // StatementTable has a row for each statement.
 func StatementTable(all []Covered) printer.Table {
-	t := printer.Table{Columns: []string{"ID", "STATUS", "GATE", "NIGHT", "SCENARIOS", "WRONG SUBJECT (CAUGHT BY)", "STATEMENT", "REASON", "CITED BY"}, Narrow: 6}
+	t := printer.Table{Columns: []string{"ID", "STATUS", "GATE", "NIGHT", "SCENARIOS", "WRONG SUBJECT (CAUGHT BY)", "STATEMENT", "REPORTS", "REASON", "CITED BY"}, Narrow: 6}
 	for _, s := range all {
 		var caught []string
 		for _, c := range s.CaughtBy {
 			caught = append(caught, c.Wrong+" ("+c.By+")")
 		}
 		reason := s.Weak + s.Outside
-		t.Rows = append(t.Rows, []string{s.ID, s.Status, orDash(s.Gate), orDash(s.Night), strconv.Itoa(len(s.Scenarios)), cmp.Or(strings.Join(caught, ", "), "none: "+reason), s.Text, cmp.Or(reason, "-"), orDash(s.Scenarios)})
+		t.Rows = append(t.Rows, []string{s.ID, s.Status, orDash(s.Gate), orDash(s.Night), strconv.Itoa(len(s.Scenarios)), cmp.Or(strings.Join(caught, ", "), "none: "+reason), s.Text, orDash(s.Reports), cmp.Or(reason, "-"), orDash(s.Scenarios)})
 	}
 	return t
 }

@@ -274,6 +274,8 @@ const (
 	DataWritten = "written" // created or updated through an API server
 	DataRead    = "read"    // read back through an API server
 	DataRaw     = "raw"     // read from etcd
+	// DataRestored: etcd has this value again, from a snapshot; without a digest it has none any more.
+	DataRestored = "restored"
 )
 
 // Data is one encrypted object at one instant.
@@ -284,7 +286,7 @@ type Data struct {
 	OK     bool   `json:"ok"`
 	Error  string `json:"error,omitempty"`
 	Node   string `json:"node,omitempty"` // API server that served it
-	// Provider, of a raw read, is what the storage prefix names: kms-1 (k8s:enc:kms:v2:kms-1:), aescbc-2 (k8s:enc:aescbc:v1:2:), aesgcm-2,
+	// Provider, of a raw read or of what was restored, is what the storage prefix names: kms-1 (k8s:enc:kms:v2:kms-1:), aescbc-2 (k8s:enc:aescbc:v1:2:), aesgcm-2,
 	// or identity, where there is none.
 	Provider string `json:"provider,omitempty"`
 	KEKID    string `json:"kekID,omitempty"` // raw: key_id stored beside the data

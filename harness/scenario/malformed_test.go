@@ -112,7 +112,7 @@ func parser(t testing.TB) *scenario.Parser {
 func beyondSchema() []string {
 	return []string{
 		"second document", "anchor and alias", "merge key", "name is not the file's", "two inertias", "zero",
-		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time", "unknown profile", "entries in conditions", "CRDs without the form", "link that reporters do not use", "overlap of plugins", "overlap with a crash", "unlisted plugin that is listed", "unlisted plugin without a keyID", "unlisted process that is no plugin",
+		"too long", "astronomic", "impossible node", "impossible keyID", "unknown fault parameter", "fault for a wrong time", "unknown profile", "entries in conditions", "CRDs without the form", "link that reporters do not use", "overlap of aggregators", "overlap with a crash", "unlisted plugin that is listed", "unlisted plugin without a keyID", "unlisted process that is no plugin",
 		"failure of no provider", "gate off without an operator",
 		"fault's own duration", "a release of a plugin", "a second static pod", "a second pod that is killed", "a release of Kubernetes of an operator", "a release that a kube-apiserver is not of", "release of an unknown method", "node of a role without", "keyID of a reporter",
 		"instance that is not there", "container of a role without", "node that is stopped",

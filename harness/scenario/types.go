@@ -65,6 +65,8 @@ type Topology struct {
 	Lifecycle string `yaml:"lifecycle,omitempty" enum:"direct,operator" description:"who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"`
 	// Migrator is empty for operator.MigratorOpenShift.
 	Migrator string `yaml:"migrator,omitempty" enum:"openshift,kubernetes" with:"lifecycle=operator" description:"whose StorageVersionMigrations an operator makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1 (only sim); default openshift"`
+	// RollOut is empty for a pod in place of another.
+	RollOut string `yaml:"rollOut,omitempty" enum:"in-place,surge" with:"lifecycle=operator" description:"how an API server's pod gives way to the next: in-place, it ends first; surge, the next one is ready while the one before is being deleted and serves on, as in HyperShift (only sim); default in-place"`
 	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview, but with CRDsGateOff: the default one has no encryption type KMS.
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default,DefaultWithoutKMS" description:"variant of the operators' CRDs; Default has no typed list of reports, DefaultWithoutKMS no encryption type KMS either, as with the feature gate off; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
@@ -111,6 +113,8 @@ func (t Topology) FailsOver() bool {
 const (
 	StartRunning = "running"
 	StartStopped = "stopped"
+
+	RollOutSurge = "surge"
 )
 
 // TimingProduction is the value of Topology.Timing that is not the default.

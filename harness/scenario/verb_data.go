@@ -11,6 +11,12 @@ const (
 	DataWrite   = "write"   // secrets, through every API server in turn
 	DataVerify  = "verify"  // read all that were written through every API server
 	DataMigrate = "migrate" // write every secret of the cluster anew, as after a rotation
+	// KEP-3926: what cannot be read is named by the error of a list, and deleted by a verb of its own.
+	DataUnreadable = "unreadable" // find so many objects that cannot be read
+	DataDiscard    = "discard"    // find and delete them
+	// A snapshot of the objects in etcd.
+	DataSnapshot = "snapshot"
+	DataRestore  = "restore"
 )
 
 // Limits of data.
@@ -19,15 +25,17 @@ const (
 	MaxObjects = 20_000
 	// MaxObjectBytes is what a Secret may hold.
 	MaxObjectBytes = 1 << 20
+	// maxUnreadable is how many the error of a list names.
+	maxUnreadable = 99
 )
 
 // Data writes secrets through every API server in turn, reads them back, or migrates them.
 type Data struct {
-	Op    string `yaml:"op" required:"true" enum:"write,verify,migrate"`
+	Op    string `yaml:"op" required:"true" enum:"write,verify,migrate,unreadable,discard,snapshot,restore"`
 	Count int    `yaml:"count,omitempty" minimum:"1" maximum:"20000"`  // 0: 3
 	Size  int    `yaml:"size,omitempty" minimum:"1" maximum:"1048576"` // in bytes of each; 0: 256
 	// AuditID is that of all requests; empty: each has its own.
-	AuditID string `yaml:"auditID,omitempty" pattern:"^[A-Za-z0-9-]{1,64}$" expected:"letters, digits and dashes, at most 64" without:"op=migrate" why:"nothing depends on it there" description:"Audit-ID that a client gives all its requests; default each has its own"`
+	AuditID string `yaml:"auditID,omitempty" pattern:"^[A-Za-z0-9-]{1,64}$" expected:"letters, digits and dashes, at most 64" without:"op=migrate,unreadable,discard,snapshot,restore" why:"nothing depends on it there" description:"Audit-ID that a client gives all its requests; default each has its own"`
 }
 
 // Objects is how many objects of how many bytes are written.
@@ -37,12 +45,21 @@ func (d *Data) Objects() (count, size int) { return cmp.Or(d.Count, 3), cmp.Or(d
 func (*Data) ClusterWide() {}
 
 func (*Data) About() string {
-	return "writes secrets, or reads them all back"
+	return "writes secrets, reads them all back, keeps and restores them in etcd, or finds those that cannot be read"
 }
 
 func (d *Data) Validate(v Validation) {
 	if v.Scenario().Topology.ByOperator() && d.Op == DataMigrate {
 		v.Add("op", "op migrate with lifecycle operator, expected write or verify: the operator migrates")
+	}
+	if d.Op != DataUnreadable && d.Op != DataDiscard {
+		return
+	}
+	if d.Count < 1 || d.Count > maxUnreadable {
+		v.Add("op", "op %s without count, expected how many objects cannot be read, from 1 to %d: an API server names no more", d.Op, maxUnreadable)
+	}
+	if len(v.Scenario().Topology.APIServers) > 1 {
+		v.Add("op", "op %s with several API servers, expected kube-apiserver alone: sample-apiserver has no such deletion", d.Op)
 	}
 }
 

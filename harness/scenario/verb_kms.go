@@ -20,9 +20,9 @@ func (*Rotate) About() string {
 
 // KMS changes the state of a KEK, or a node's access to the remote KMS.
 type KMS struct {
-	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,deny,allow,cut,restore,expire,revoke,renew,throttle" undo:"disable=enable,deny=allow,cut=restore,throttle=restore,expire=renew,revoke=renew"`
+	Op string `yaml:"op" required:"true" enum:"disable,enable,delete,recreate,deny,allow,cut,restore,expire,revoke,renew,throttle" undo:"disable=enable,deny=allow,cut=restore,throttle=restore,expire=renew,revoke=renew"`
 	// Node loses or regains access; empty: all nodes.
-	Node string `yaml:"node,omitempty" refers:"nodes" without:"op=disable,enable,delete" why:"a KEK has one state for all nodes; cut and deny are per node"`
+	Node string `yaml:"node,omitempty" refers:"nodes" without:"op=disable,enable,delete,recreate" why:"a KEK has one state for all nodes; cut and deny are per node"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
 	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
@@ -39,6 +39,8 @@ const (
 	KMSDisable = "disable"
 	KMSEnable  = "enable"
 	KMSDelete  = "delete"
+	// KMSRecreate deletes the key with all its versions, and makes another under its name.
+	KMSRecreate = "recreate"
 	// The access of a node to the remote KMS.
 	KMSDeny    = "deny"
 	KMSAllow   = "allow"

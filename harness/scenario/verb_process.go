@@ -34,7 +34,7 @@ type Process struct {
 	// Release and Contract are from now on.
 	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older,1.34,1.35,1.36,1.37" with:"role=operator,reporter,aggregator,apiserver" description:"from now on newer or older: older is, of the operator, from before KMS, of reporter and aggregator the previous release (only local); of a kube-apiserver, that of Kubernetes (only local; quoted)"`
 	Contract string   `yaml:"contract,omitempty" verbs:"start,restart" enum:"conditions,healthreports" with:"role=reporter" description:"wire form of the reporter from now on; default that of the scenario"`
-	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter" description:"of a reporter: the new one starts so long before the old one ends"`
+	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter,plugin" description:"of a reporter or a plugin: the new one starts so long before the old one ends"`
 	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
 }
 
@@ -158,11 +158,11 @@ func (p *Process) validateUnlisted(v Validation) {
 
 func (p *Process) validateOverlap(v Validation) {
 	switch {
-	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter:
+	case p.Overlap.IsZero() || p.Target.Role != history.RoleReporter && p.Target.Role != history.RolePlugin:
 	case p.With != "":
-		v.Add("overlap", "overlap beside with: %s, expected one of them: the old reporter is asked to end", p.With)
+		v.Add("overlap", "overlap beside with: %s, expected one of them: the old %s is asked to end", p.With, p.Target.Role)
 	case v.Scenario().Topology.ByOperator():
-		v.Add("overlap", "overlap with lifecycle operator, expected none: its operator restarts reporters itself")
+		v.Add("overlap", "overlap with lifecycle operator, expected none: its operator restarts reporters and plugins itself")
 	}
 }
 

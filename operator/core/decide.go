@@ -55,7 +55,7 @@ func Serve(o Observed, _ int) (revision.Config, revision.PluginConfig) {
 
 // advance takes the next step, if every API server has loaded the newest configuration, and nothing is doubted.
 func (d *decision) advance(doubtful bool) {
-	waiting := slices.DeleteFunc(d.names(), func(name string) bool { return d.Nodes[name].Up && d.Nodes[name].Loaded == d.cur.Revision })
+	waiting := slices.DeleteFunc(d.names(), func(name string) bool { return d.Nodes[name].serves() && d.Nodes[name].Loaded == d.cur.Revision })
 	stage := d.upcoming()
 	switch {
 	case len(waiting) > 0:

@@ -115,6 +115,8 @@ type Preflight struct {
 type Node struct {
 	// Up: the API server answers.
 	Up bool
+	// Terminating: a pod of before, which is being deleted, serves beside this one, with whatever revision.
+	Terminating bool
 	// Unavailable: nothing can be done on the node, because it has no power, or its pod is not there. What it ran it runs again when it is back.
 	Unavailable bool
 	// Since is when the node came. What is reported of a time before is of another one that had its name.
@@ -128,6 +130,9 @@ type Node struct {
 	// Report is what the reporter said last, by keyID.
 	Report map[uint64]Entry
 }
+
+// serves reports whether it is known what every API server of the node has in force: the revision that is loaded.
+func (n Node) serves() bool { return n.Up && !n.Terminating }
 
 // all are the keys of its plugins, in order. One may run and wait for its start with other settings.
 func (n Node) all() []uint64 {

@@ -64,7 +64,7 @@ func (d *decision) needed() []revision.Plugin {
 	ids := slices.Clone(d.cur.Keys)
 	for _, name := range d.names() {
 		n := d.Nodes[name]
-		if !n.Up {
+		if !n.serves() {
 			for _, p := range d.plugins.Plugins {
 				ids = append(ids, p.KeyID)
 			}

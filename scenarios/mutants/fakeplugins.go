@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +77,17 @@ func pluginsBy(change func(*startingPlugin)) func() virtual.Options {
 			return cli.Main(ctx, p.Host, p.args, stdout, stderr, p.configure...)
 		})
 	}
+}
+
+// unlinking is plugins that remove the path of their socket after their end.
+func unlinking() virtual.Options {
+	return replacing(live.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+		code := cli.Main(ctx, h, args, stdout, stderr)
+		if path, serves := strings.CutPrefix(args[1], "--listen=unix://"); serves && args[0] == "serve" {
+			_ = os.Remove(path)
+		}
+		return code
+	})
 }
 
 // leasing is a plugin that decides otherwise about its lease.
@@ -153,6 +166,30 @@ func (s renaming) Encrypt(ctx context.Context, c remotekms.Caller, key string, k
 	if sealed.KEK.Version > 1 {
 		sealed.KEK.ID += "-alias"
 	}
+	return sealed, err
+}
+
+// described is a KMS that describes its KEKs in another way.
+type described struct {
+	remotekms.Service
+	change func(*keyring.KEK)
+}
+
+// Describe implements remotekms.Service.
+func (s described) Describe(ctx context.Context, c remotekms.Caller, key string) (remotekms.Key, error) {
+	k, err := s.Service.Describe(ctx, c, key)
+	k.KEKs = slices.Clone(k.KEKs)
+	s.change(&k.Current)
+	for i := range k.KEKs {
+		s.change(&k.KEKs[i])
+	}
+	return k, err
+}
+
+// Encrypt implements remotekms.Service.
+func (s described) Encrypt(ctx context.Context, c remotekms.Caller, key string, kek keyring.Ref, plaintext []byte) (remotekms.Sealed, error) {
+	sealed, err := s.Service.Encrypt(ctx, c, key, kek, plaintext)
+	s.change(&sealed.KEK)
 	return sealed, err
 }
 

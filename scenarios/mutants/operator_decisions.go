@@ -67,6 +67,13 @@ func deciders() []Mutant {
 		stuck(inTypedForm(agreeing("agrees-over-all-entries", "operator-rotation-beside-old-entries",
 			"entries of older keys compared as well, also one that nobody writes any more: a rotation is never followed", disagreeing(true)))),
 		Mutant{
+			Name: "terminating-pods-do-not-count", Scenario: "operator-pods-serve-on", Caught: []string{"SWITCH-ORDER"},
+			Mistake: "a roll-out over as soon as each node has a ready pod of the newest revision: the pods before serve on while they are deleted, and cannot read what the new ones write",
+			Virtual: simulating(decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+				decisions.EachNode(o, func(n *core.Node) { n.Terminating = false })
+			})),
+		},
+		Mutant{
 			Name: "never-prunes", Scenario: "operator-rollback-refused", Caught: []string{"steps[9]"},
 			Mistake: "revisions that are kept for ever: a rollback goes to one whose key nobody has had for a year",
 			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { decisions.Drop[core.Prune](p) })),

@@ -44,6 +44,15 @@ func switches() []Mutant {
 			}),
 		},
 		{
+			Name: "previous-read-key-pruned", Scenario: "etcd-restored", Caught: []string{"NO-DATA-LOSS", "steps[7].expect"},
+			Mistake: "the old key pruned as soon as everything is written anew: a snapshot of etcd of before the switch cannot be read any more",
+			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {
+				end := slices.Clone(good[len(good)-1:])
+				end[0].Providers, end[0].Migrate = end[0].Providers[:1:1], false
+				return append(slices.Clone(good), end...)
+			}),
+		},
+		{
 			Name: "writes-before-all-can-read", Scenario: roundTrip, Caught: []string{"SWITCH-ORDER"},
 			Mistake: "the new key first at once: an API server that has reloaded writes what the others answer with an error",
 			Virtual: stages(func(good []encryption.Stage) []encryption.Stage {

@@ -85,6 +85,24 @@ func plugins() []Mutant {
 			Mistake: "healthz that says that the process runs: a plugin without its KMS is healthy until somebody needs a key",
 		},
 		{
+			Name: "ok-without-its-kek", Scenario: "kek-lost", Caught: []string{"steps[2].expect"},
+			Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
+				return described{s, func(k *keyring.KEK) { k.State = keyring.Enabled }}
+			}),
+			Mistake: "healthz that says that the KMS answers: a KEK that is deleted is as good as any until an API server restarts",
+		},
+		{
+			Name: "key-id-of-the-name", Scenario: "kek-made-again", Caught: []string{"NO-DATA-LOSS", "steps[6]"},
+			Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
+				return described{s, func(k *keyring.KEK) { k.ID = fmt.Sprintf("transit/keys/kms:%d", k.Version) }}
+			}),
+			Mistake: "a key_id of the key's name and version: a key that is made again has the one of before, and API servers go on with a seed that nobody can open",
+		},
+		{
+			Name: "socket-unlinked-by-name", Scenario: "plugins-overlap", Caught: []string{"NO-DATA-LOSS", "steps[1].parallel[1].holds"}, Virtual: unlinking,
+			Mistake: "the path of the socket removed at the end, although a successor serves there by now: nobody can connect with that, and it does not notice",
+		},
+		{
 			Name: "capital-ok", Scenario: "plugin-crashes-and-returns", Caught: []string{"steps[4].expect"}, Virtual: updated("healthz:text=OK"),
 			Mistake: "healthz OK where the API says ok: kube-apiserver compares the exact text",
 		},

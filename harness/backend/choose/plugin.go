@@ -36,6 +36,9 @@ func (f *Fit) ofPlugin(p undertest.Plugin) {
 		case *scenario.KMS:
 			f.ofKMS(a, p)
 		case *scenario.Process:
+			if !a.Overlap.IsZero() && a.Target.Role == history.RolePlugin {
+				f.lacks("restart with overlap: the plugin in front of the one under test has its socket")
+			}
 			if a.Target.Role == history.RoleRemoteKMS {
 				f.lacks("%s remote-kms: the KMS behind the plugin under test is no process of the harness", a.Do)
 			}
@@ -79,8 +82,8 @@ func (f *Fit) ofRotation(r *scenario.Rotate, p undertest.Plugin, several bool) {
 
 func (f *Fit) ofKMS(k *scenario.KMS, p undertest.Plugin) {
 	switch {
-	case k.Op == scenario.KMSDelete:
-		f.lacks("kms delete: no plugin.restore brings back a key that is deleted")
+	case k.Op == scenario.KMSDelete || k.Op == scenario.KMSRecreate:
+		f.lacks("kms %s: no plugin.restore brings back a key that is deleted", k.Op)
 	case k.Op == scenario.KMSThrottle:
 		f.lacks("kms throttle: no hook of a plugin under test limits its log-ins and calls")
 	case p.Break == "":

@@ -66,6 +66,13 @@ func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live
 	return found, more, err
 }
 
+// Snapshot implements live.Storage.
+func (e *etcdMembers) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
+	return live.SnapshotEtcdGateway(ctx, e, from, end, func(ctx context.Context, path string, question any) error {
+		return e.through(func(node string) error { return e.ask(ctx, node, path, question, nil) })
+	})
+}
+
 // remove takes the member of a node out of the cluster, through another node's. One that is not there is no error.
 func (e *etcdMembers) remove(ctx context.Context, name string) error {
 	err := e.through(func(node string) error {

@@ -113,7 +113,7 @@ func lacking(a scenario.Action) []string {
 		}
 	case *scenario.Process:
 		if !a.Overlap.IsZero() {
-			return []string{"restart with overlap: the static pod has one container for its reporter"}
+			return []string{"restart with overlap: the static pod has one container for its reporter, and one for each plugin"}
 		}
 		if a.Target.Role == history.RoleEtcd && a.Do != scenario.VerbPause && a.Do != scenario.VerbResume {
 			return []string{"etcd: " + errEtcdOnlyPauses.Error()}

@@ -116,6 +116,8 @@ type Storage interface {
 	Etcd(node string) ([]Target, error)
 	// RangeEtcd reads keys in order, and reports whether there are more.
 	RangeEtcd(ctx context.Context, r Range) (found []KeyValue, more bool, err error)
+	// Snapshot keeps what it has from a key up to an end. restore puts that back, and removes what has come there since.
+	Snapshot(ctx context.Context, from, end string) (restore func(context.Context) error, err error)
 }
 
 // Credentials makes certificates of the authority that API servers trust.

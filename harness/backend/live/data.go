@@ -53,7 +53,8 @@ type dataset struct {
 	random  *mathrand.ChaCha8
 	written map[string]history.Data // secrets by name
 	serial  int
-	loaded  int    // objects that loads wanted to make
+	loaded  int // objects that loads wanted to make
+	kept    *kept
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
 }
 
@@ -83,8 +84,17 @@ func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 		return ds.verifyData(ctx)
 	case op == scenario.DataMigrate:
 		return ds.migrateData(ctx)
+	case op == scenario.DataUnreadable:
+		_, err := ds.unreadable(ctx, count)
+		return err
+	case op == scenario.DataDiscard:
+		return ds.discard(ctx, count)
+	case op == scenario.DataSnapshot:
+		return ds.snapshot(ctx)
+	case op == scenario.DataRestore:
+		return ds.restore(ctx)
 	default:
-		return fmt.Errorf("data: op %q: expected write, verify or migrate", op)
+		return fmt.Errorf("data: op %q: expected write, verify, migrate, unreadable, discard, snapshot or restore", op)
 	}
 }
 

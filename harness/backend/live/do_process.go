@@ -100,17 +100,26 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 // nowhere is the metrics address of a reporter beside another, which has the port that is read: on nodes each has an address of its own.
 const nowhere = "127.0.0.1:0"
 
-// succeed starts another reporter beside one, and ends the older one after a time.
+// succeed starts another reporter or plugin beside one, and ends the older one after a time.
 func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
-	n := ps.e.Nodes.Get(old.Identity.Node)
-	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
-		return err
-	}
-	if err := ps.start(ctx, n.Reporter()); err != nil {
+	if err := ps.startBeside(ctx, ps.e.Nodes.Get(old.Identity.Node), old.Identity); err != nil {
 		return errors.Join(err, old.Stop(ctx))
 	}
 	_ = poll.Pause(ctx, overlap) // the older one ends in any case
 	return old.Stop(context.WithoutCancel(ctx))
+}
+
+// startBeside starts another reporter, or a plugin at the same sockets.
+func (ps *processes) startBeside(ctx context.Context, n *Node, of history.Process) error {
+	if of.Role == history.RolePlugin {
+		n.Plugin(of.KeyID).Forget()
+		n.RemovePlugin(of.KeyID)
+		return ps.e.encrypting.startPlugins(ctx, n, []string{of.KeyID})
+	}
+	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
+		return err
+	}
+	return ps.start(ctx, n.Reporter())
 }
 
 func ends(a *scenario.Process) bool {

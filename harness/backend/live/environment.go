@@ -184,6 +184,9 @@ func UnsupportedReal(s *scenario.Scenario) []string {
 	if s.Topology.Migrator == lifecycle.MigratorKubernetes {
 		lacks = append(lacks, "migrator "+s.Topology.Migrator+": the harness carries out migrations of this API in simulation only")
 	}
+	if s.Topology.RollOut == scenario.RollOutSurge {
+		lacks = append(lacks, "rollOut "+s.Topology.RollOut+": the harness shows pods that are being deleted in simulation only")
+	}
 	if _, err := operatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 )
 
 // maxStored bounds an answer of etcd: an object is at most 1.5 MiB, a third more in base64, and a page has a few large ones.
@@ -72,6 +74,62 @@ func RangeEtcdGateway(ctx context.Context, transport http.RoundTripper, url stri
 	var answer rangeAnswer
 	err = AskEtcdGateway(ctx, transport, url+"/v3/kv/range", rangeRequest{Key: []byte(r.From), RangeEnd: []byte(r.End), Limit: r.Limit}, &answer)
 	return answer.KVs, answer.More, err
+}
+
+// inventoryPage is how many objects are read at once. It is halved when an answer is too large (maxStored).
+const inventoryPage = 128
+
+// rangeAll reads from a key up to an end, page by page.
+func rangeAll(ctx context.Context, s Storage, from, end string, read func([]KeyValue) error) error {
+	for r := (Range{From: from, End: end, Limit: inventoryPage}); r.From != ""; {
+		found, more, err := s.RangeEtcd(ctx, r)
+		switch {
+		case err != nil && ctx.Err() == nil && r.Limit > 1:
+			r.Limit /= 2
+			continue
+		case err != nil:
+			return fmt.Errorf("read %s* from etcd: %w", from, err)
+		}
+		if err := read(found); err != nil {
+			return err
+		}
+		r.From = ""
+		if more && len(found) > 0 {
+			r.From = string(found[len(found)-1].Key) + "\x00"
+		}
+	}
+	return nil
+}
+
+// SnapshotEtcdGateway is Storage.Snapshot of an etcd that is asked through its JSON gateway.
+func SnapshotEtcdGateway(ctx context.Context, s Storage, from, end string, ask func(ctx context.Context, path string, question any) error) (restore func(context.Context) error, err error) {
+	kept := map[string]KeyValue{}
+	if err := rangeAll(ctx, s, from, end, func(found []KeyValue) error {
+		for _, kv := range found {
+			kept[string(kv.Key)] = kv
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context) error {
+		for _, key := range slices.Sorted(maps.Keys(kept)) {
+			if err := ask(ctx, "/v3/kv/put", kept[key]); err != nil {
+				return fmt.Errorf("restore %s in etcd: %w", key, err)
+			}
+		}
+		return rangeAll(ctx, s, from, end, func(found []KeyValue) error {
+			for _, kv := range found {
+				if _, there := kept[string(kv.Key)]; there {
+					continue
+				}
+				if err := ask(ctx, "/v3/kv/deleterange", rangeRequest{Key: kv.Key}); err != nil {
+					return fmt.Errorf("delete %s in etcd: %w", kv.Key, err)
+				}
+			}
+			return nil
+		})
+	}, nil
 }
 
 // ReadEtcd reads one key.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -55,7 +56,7 @@ func (p HostPlugin) On(m Machine) (*Plugin, error) {
 	g.Unit = m.Unit(g.Identity, g.Healthy, func(ctx context.Context) (process.Spec, error) {
 		path, err := m.Find(ctx, PluginProgram)
 		args := PluginArgs(p.Node, p.KeyID, p.Dir, control, journal, p.KMS.Socket, p.KMS.Key(p.APIServer, p.KeyID))
-		args = append(append(args, p.Profile.Args()...), m.PluginArgs()...)
+		args = slices.Concat(args, []string{"--take-over"}, p.Profile.Args(), m.PluginArgs()) // it may be the successor of one that serves
 		return process.Spec{Path: path, Args: args, LogFile: filepath.Join(p.Logs, history.RolePlugin+"-"+p.fileName()+".log")}, err
 	})
 	return g, nil

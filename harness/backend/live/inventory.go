@@ -11,9 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// inventoryPage is how many objects are read at once. It is halved when an answer is too large (maxStored).
-const inventoryPage = 128
-
 // takeInventory reads every encrypted object from etcd, past every API server, and records by which keys they are
 // encrypted. The key is in the prefix of each value, and the key_id in the protobuf after it, so no key is needed to
 // read them.
@@ -33,34 +30,11 @@ func (ds *dataset) inventory(ctx context.Context) (*history.StorageInventory, er
 	from := time.Now().UTC()
 	counted := map[under]*history.Under{}
 	for _, k := range ds.kinds() {
-		if err := ds.countAll(ctx, counted, k.Registry); err != nil {
+		if err := rangeAll(ctx, ds.e.controlPlane.Storage, k.Registry, prefixEnd(k.Registry), func(found []KeyValue) error { return count(counted, found) }); err != nil {
 			return nil, err
 		}
 	}
 	return &history.StorageInventory{From: from, Under: sortedUnder(counted)}, nil
-}
-
-// countAll counts the objects whose keys begin with registry.
-func (ds *dataset) countAll(ctx context.Context, counted map[under]*history.Under, registry string) error {
-	end := prefixEnd(registry)
-	for r := (Range{From: registry, End: end, Limit: inventoryPage}); r.From != ""; {
-		found, more, err := ds.e.controlPlane.Storage.RangeEtcd(ctx, r)
-		switch {
-		case err != nil && ctx.Err() == nil && r.Limit > 1:
-			r.Limit /= 2
-			continue
-		case err != nil:
-			return fmt.Errorf("read %s* from etcd: %w", registry, err)
-		}
-		if err := count(counted, found); err != nil {
-			return err
-		}
-		r.From = ""
-		if more && len(found) > 0 {
-			r.From = string(found[len(found)-1].Key) + "\x00"
-		}
-	}
-	return nil
 }
 
 func count(counted map[under]*history.Under, found []KeyValue) error {

@@ -91,7 +91,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return fail(err)
 	}
-	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.Operator.Full(), CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
+	return operand.Options{APIServer: apiServer, Own: p.own, Whole: p.e.opts.Operator.Full(), Surge: p.e.scenario.Topology.RollOut == scenario.RollOutSurge, CA: rest.CAData, Client: client, Dynamic: dyn, Pods: p, Clock: clock.RealClock{},
 		Observed: p.decisions.observed, Log: log}, nil
 }
 

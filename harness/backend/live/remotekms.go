@@ -213,10 +213,11 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 		state = keyring.Disabled
 	case "enable":
 		state = keyring.Enabled
-	case "delete":
+	case scenario.KMSDelete:
 		state = keyring.Deleted
+	case scenario.KMSRecreate:
 	default:
-		return fmt.Errorf("op %q: expected disable, enable, delete, deny, allow, cut, restore, expire, revoke, renew or throttle", op)
+		return fmt.Errorf("op %q: expected disable, enable, delete, recreate, deny, allow, cut, restore, expire, revoke, renew or throttle", op)
 	}
 	keys, err := fs.e.controlPlane.KMS.client.Keys(ctx)
 	if err != nil {
@@ -225,6 +226,11 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	var errs []error
 	for _, key := range keys {
 		v := cmp.Or(version, key.Current.Version)
+		if op == scenario.KMSRecreate {
+			_, err := fs.e.controlPlane.KMS.client.Recreate(ctx, key.Name)
+			errs = append(errs, err)
+			continue
+		}
 		if _, err := fs.e.controlPlane.KMS.client.SetState(ctx, key.Name, v, state, nil); err != nil {
 			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
 		}

@@ -156,6 +156,16 @@ func (c processCluster) Etcd(string) ([]live.Target, error) {
 }
 
 func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	e := c.ControlPlane.Etcd()
-	return live.RangeEtcdGateway(ctx, &http.Transport{TLSClientConfig: e.TLS(), DisableKeepAlives: true}, e.URL(), r)
+	return live.RangeEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL(), r)
+}
+
+// Snapshot implements live.Storage.
+func (c processCluster) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
+	return live.SnapshotEtcdGateway(ctx, c, from, end, func(ctx context.Context, path string, question any) error {
+		return live.AskEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL()+path, question, nil)
+	})
+}
+
+func (c processCluster) toEtcd() *http.Transport {
+	return &http.Transport{TLSClientConfig: c.ControlPlane.Etcd().TLS(), DisableKeepAlives: true}
 }

@@ -62,6 +62,8 @@ type Options struct {
 	Own bool
 	// Whole: the operator makes revisions and installs them by pods of its own. What is in the nodes' pods follows.
 	Whole bool
+	// Surge: pods are shown as those of a Deployment, of which the next is ready while the one before serves on.
+	Surge bool
 	// CA is the certificate of the cluster's authority, in PEM.
 	CA      []byte
 	Client  kubernetes.Interface

@@ -2,6 +2,7 @@ package operand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -25,6 +27,7 @@ type mirrors struct {
 	shown   []any               // node statuses of the operator's CR
 	known   map[string]bool     // nodes that have one
 	highest map[string]int      // current revisions that were shown, by node
+	ending  map[string]int      // revisions of the pods that are being deleted, by node
 }
 
 // mirror is a pod as it was written last.
@@ -70,9 +73,12 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]Node, installed map
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
 		wanted := mirror{revision: installed[node], ready: nodes[node].Up && len(nodes[node].Waiting) == 0, waiting: reasons(nodes[node].Waiting)}
 		has, comes := m.coming[node]
+		before := 0
 		switch {
 		case m.Pods.Anew():
 			continue
+		case has.Number > wanted.revision && m.Surge:
+			before, wanted.revision = wanted.revision, has.Number
 		case has.Number > wanted.revision:
 			wanted.revision, wanted.ready = has.Number, false
 		case wanted.revision == 0:
@@ -80,11 +86,43 @@ func (m *mirrors) sync(ctx context.Context, nodes map[string]Node, installed map
 		case !comes: // it began with the newest
 			has = newest
 		}
-		if err := m.one(ctx, node, wanted, has, nodes[node].Waiting); err != nil {
+		if err := errors.Join(m.end(ctx, node, before), m.one(ctx, node, wanted, has, nodes[node].Waiting)); err != nil {
 			return fmt.Errorf("pod %s/%s: %w", m.Namespace, m.podName(node), err)
 		}
 	}
 	return m.statuses(ctx, nodes, installed, newest.Number)
+}
+
+// end shows the pod of before that is being deleted, with its revision; 0: none is. A finalizer keeps it.
+func (m *mirrors) end(ctx context.Context, node string, before int) error {
+	pods, name := m.Client.CoreV1().Pods(m.Namespace), m.podName(node)+"-ending"
+	if m.ending[node] == before {
+		return nil
+	}
+	if m.ending[node] != 0 {
+		if _, err := pods.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{FieldManager: fieldManager}); err != nil {
+			return err
+		}
+		delete(m.ending, node)
+	}
+	if before == 0 {
+		return nil
+	}
+	pod := m.podOf(node, before, operator.Configuration{})
+	pod.Name, pod.Finalizers = name, []string{"kmsharness.io/serves-on"}
+	made, err := pods.Create(ctx, pod, metav1.CreateOptions{FieldManager: fieldManager})
+	if err != nil {
+		return err
+	}
+	made.Status = m.status(mirror{ready: true}, true, nil)
+	if _, err = pods.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil {
+		return err
+	}
+	if m.ending == nil {
+		m.ending = map[string]int{}
+	}
+	m.ending[node] = before
+	return m.deletePod(ctx, name)
 }
 
 // reasons are why plugins cannot run, on one line.

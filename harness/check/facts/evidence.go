@@ -84,7 +84,8 @@ func (r pluginReader) readPlugin(t *Plugin) {
 	r.assess(t, r.evidenceOf(t))
 }
 
-// leftOpen is when the sources leave open how the plugin was: from an answer that only a house rule judges until the next one that tells.
+// leftOpen is when the sources leave open how the plugin was: from an answer that only a house rule judges until the next one that tells, and from a
+// successor's start at its path until a call after the older one's end: until then the path may lead to either, or nowhere.
 func (r pluginReader) leftOpen(t *Plugin) span.Set {
 	var out []span.Span
 	for i, p := range t.Probes {
@@ -92,6 +93,10 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 			continue
 		}
 		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, Probe.began, r.log.Period.To)))
+	}
+	for _, both := range r.processes.Successions[pluginProcess(t.PluginID)] {
+		after := func(p Probe) bool { return p.Began.After(both.To) }
+		out = append(out, span.New(both.From, until(t.Probes, after, Probe.began, r.log.Period.To)))
 	}
 	return span.Merge(out)
 }

@@ -32,7 +32,7 @@ func newKeepers(v *facts.Facts) *keepers {
 
 // keeperKinds are the kinds of events that keepers follow, and others.
 func keeperKinds(others ...history.Kind) []history.Kind {
-	return append(others, history.KindExpected, history.KindEncryption, history.KindDecision)
+	return append(others, history.KindExpected, history.KindEncryption, history.KindDecision, history.KindData)
 }
 
 // apply follows an event.
@@ -42,6 +42,8 @@ func (k *keepers) apply(e *history.Event) {
 		k.expect(e.Expected.Nodes)
 	case history.KindEncryption:
 		k.encryption(e.Encryption)
+	case history.KindData:
+		k.restored(e.Data)
 	case history.KindDecision:
 		k.ends, k.keys = e.Decision.Ends, map[string]bool{}
 		for _, id := range e.Decision.Keys {
@@ -91,6 +93,17 @@ func (k *keepers) encryption(x *history.Encryption) {
 		k.loaded[x.Node] = x.Providers
 	case history.EncryptionMigrated:
 		k.left, k.migrated = map[string]bool{writer: true}, writer
+	}
+}
+
+// restored follows what a snapshot has brought back under an older provider.
+func (k *keepers) restored(d *history.Data) {
+	if d.Op != history.DataRestored || d.Provider == "" {
+		return
+	}
+	k.left[d.Provider] = true
+	if d.Provider != k.migrated {
+		k.migrated = ""
 	}
 }
 

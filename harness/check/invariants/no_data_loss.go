@@ -31,6 +31,10 @@ func judgeNoDataLoss(v *facts.Facts) (f Finding) {
 	for e := range v.Each(history.KindData) {
 		d, x := e.Data, fates[e.Data.Object]
 		switch {
+		case d.Op == history.DataRestored && d.Digest == "":
+			delete(fates, d.Object)
+		case d.Op == history.DataRestored:
+			fates[d.Object] = &fate{seq: e.Seq, at: e.At, possible: []string{d.Digest}}
 		case d.Op == history.DataWritten && (x == nil || d.OK):
 			x = &fate{seq: e.Seq, at: e.At, possible: []string{d.Digest}, want: d.Want}
 			if !d.OK {
@@ -59,7 +63,7 @@ func judgeNoDataLoss(v *facts.Facts) (f Finding) {
 // is lost on purpose.
 func deletedKEK(v *facts.Facts) (at time.Time) {
 	for _, a := range v.Actions.All {
-		if a.Verb == "kms" && a.Param("op") == "delete" {
+		if a.Verb == "kms" && (a.Param("op") == "delete" || a.Param("op") == "recreate") {
 			at = span.Latest(at, a.To)
 		}
 	}

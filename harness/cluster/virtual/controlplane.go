@@ -244,6 +244,22 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.
 	return found, false, nil
 }
 
+// Snapshot implements live.Storage.
+func (c *ControlPlane) Snapshot(_ context.Context, from, end string) (restore func(context.Context) error, err error) {
+	parts := c.parts()
+	kept := make([][]apiserver.Kept, len(parts))
+	for i, p := range parts {
+		kept[i] = p.objects.Keep(p.registry, p.group, from, end)
+	}
+	return func(context.Context) error {
+		var errs []error
+		for i, p := range parts {
+			errs = append(errs, p.objects.Restore(p.registry, p.group, from, end, kept[i]))
+		}
+		return errors.Join(errs...)
+	}, nil
+}
+
 // part of etcd: the objects of a group.
 type part struct {
 	registry string

@@ -54,6 +54,10 @@ func (s *stored) object(d history.Data) bool {
 		if s.digests[d.Object] != nil { // perhaps it was made
 			s.digests[d.Object] = append(s.digests[d.Object], d.Digest)
 		}
+	case d.Op == history.DataRestored:
+		if s.digests[d.Object] = []string{d.Digest}; d.Digest == "" {
+			delete(s.digests, d.Object)
+		}
 	case d.Op == history.DataRead && d.OK && s.matches(d):
 		s.data.Verified++
 	case d.Op == history.DataRead:

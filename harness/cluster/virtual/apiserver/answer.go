@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 )
@@ -44,6 +45,10 @@ func (s *Server) answer(q *Request) (out any, made *store.Version, err error) {
 	}
 	if special := s.Special[q.Resource+"/"+q.Subresource]; special != nil && q.Verb == "create" {
 		out, err = special(q)
+		return out, nil, err
+	}
+	if q.Verb == "delete" && q.ignoresReadErrors() {
+		out, err = s.removeUnreadable(q)
 		return out, nil, err
 	}
 	if made, err = s.change(q); err != nil {
@@ -143,7 +148,7 @@ func (s *Server) get(q *Request) (any, error) {
 	v, err := s.Cluster.store.Get(q.Key())
 	s.Cluster.mu.Unlock()
 	if err == nil {
-		err = s.rest.decrypt(q.HTTP.Context(), v.Key)
+		err = storageerrors.InterpretGetError(s.rest.decrypt(q.HTTP.Context(), v.Key), v.Key.Resource.GroupResource(), v.Key.Name)
 	}
 	if err != nil {
 		return nil, err
@@ -157,15 +162,22 @@ func (s *Server) list(q *Request) (any, error) {
 		return nil, err
 	}
 	var items [][]byte
+	var unreadable []error
 	for _, v := range all {
 		if err := s.rest.decrypt(q.HTTP.Context(), v.Key); err != nil {
-			return nil, err
+			if unreadable = append(unreadable, err); len(unreadable) == maxUnreadable || q.HTTP.Context().Err() != nil {
+				break
+			}
+			continue
 		}
 		shown, err := s.Cluster.shown(v, q.partial)
 		if err != nil {
 			return nil, err
 		}
 		items = append(items, shown)
+	}
+	if len(unreadable) > 0 {
+		return nil, storeReadError(q.Key().Resource.GroupResource(), unreadable)
 	}
 	kind, version := s.kind(q)
 	return json.RawMessage(fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"%d"},"items":[%s]}`, kind+"List", version, revision, bytes.Join(items, []byte(",")))), nil

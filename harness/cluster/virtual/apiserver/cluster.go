@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -106,6 +107,44 @@ func (c *Cluster) InEtcd(registry, group, from, end string) (out []*store.Versio
 		}
 	}
 	return out
+}
+
+// Kept is an object as etcd has it. Stored is nil of one that is not encrypted.
+type Kept struct {
+	Version *store.Version
+	Stored  []byte
+}
+
+// Keep is what etcd has of a group from a key up to an end.
+func (c *Cluster) Keep(registry, group, from, end string) (all []Kept) {
+	for _, v := range c.InEtcd(registry, group, from, end) {
+		all = append(all, Kept{v, c.Stored(v.Key)})
+	}
+	return all
+}
+
+// Restore makes it so that etcd has what was kept, and of the same keys nothing else, past every API server.
+func (c *Cluster) Restore(registry, group, from, end string, all []Kept) error {
+	late := c.InEtcd(registry, group, from, end)
+	_, err := c.change(func(s *store.Store) (*store.Version, error) {
+		for _, k := range all {
+			late = slices.DeleteFunc(late, func(v *store.Version) bool { return v.Key == k.Version.Key })
+			if _, err := s.Restore(k.Version); err != nil {
+				return nil, err
+			}
+			if delete(c.stored, k.Version.Key); k.Stored != nil {
+				c.stored[k.Version.Key] = k.Stored
+			}
+		}
+		for _, v := range late {
+			if _, err := s.Delete(v.Key, store.Preconditions{}); err != nil {
+				return nil, err
+			}
+			delete(c.stored, v.Key)
+		}
+		return nil, nil
+	})
+	return err
 }
 
 // under is the object of a resource that etcd has under a key; nil: none is.

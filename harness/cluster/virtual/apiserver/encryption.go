@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/storage"
+	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/storage/value"
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
@@ -54,7 +56,7 @@ func (s atRest) mayWrite(q *Request) error {
 		return nil
 	}
 	if err := s.decrypt(q.HTTP.Context(), q.Key()); err != nil {
-		return err
+		return storageerrors.InterpretGetError(err, q.Key().Resource.GroupResource(), q.Name)
 	}
 	if q.Verb == "delete" {
 		return nil
@@ -65,7 +67,7 @@ func (s atRest) mayWrite(q *Request) error {
 	return nil
 }
 
-// decrypt reads what etcd has as kube-apiserver does.
+// decrypt reads what etcd has as kube-apiserver does. Its error is a storage.StorageError: the object is corrupt.
 func (s atRest) decrypt(ctx context.Context, k store.Key) error {
 	t := s.of(k.Resource)
 	data := s.cluster.Stored(k)
@@ -73,7 +75,7 @@ func (s atRest) decrypt(ctx context.Context, k store.Key) error {
 		return nil
 	}
 	if _, _, err := t.TransformFromStorage(ctx, data, value.DefaultContext(s.key(k))); err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("unable to transform key %q: %w", s.key(k), err))
+		return storage.NewCorruptObjError(s.key(k), fmt.Errorf("data from the storage is not transformable revision=0: %w", err))
 	}
 	return nil
 }

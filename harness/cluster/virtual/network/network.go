@@ -65,7 +65,7 @@ type Network struct {
 	seed uint64
 
 	mu        sync.Mutex
-	listeners map[string]*listener // by network and address
+	listeners map[string]*listener // by network and address, or by the inode of a unix socket
 	conns     []*pair
 	links     map[ends]Link
 	frozen    map[string]bool
@@ -99,7 +99,8 @@ func (n *Network) listen(on, network, address string) (net.Listener, error) {
 	if strings.HasSuffix(address, ":0") {
 		l.at = n.free(on, network)
 	}
-	used, alone := n.listeners[l.at.key()] != nil, n.isolated[on]
+	l.key = l.at.key()
+	used, alone := n.listeners[l.key] != nil, n.isolated[on]
 	n.mu.Unlock()
 	switch {
 	case alone:
@@ -108,13 +109,14 @@ func (n *Network) listen(on, network, address string) (net.Listener, error) {
 		return nil, l.fails(syscall.EADDRINUSE)
 	}
 	if network == "unix" {
-		if err := makeSocket(address); err != nil {
+		var err error
+		if l.key, l.release, err = bind(address); err != nil {
 			return nil, l.fails(err)
 		}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.listeners[l.at.key()] = l
+	n.listeners[l.key] = l
 	return l, nil
 }
 
@@ -191,9 +193,13 @@ func (n *Network) alone(host string) bool {
 
 // find is who listens at an address, if anybody does, and the link of a machine to him: cut if it is in one of the two directions.
 func (n *Network) find(from string, at addr) (*listener, Link) {
+	key := at.key()
+	if at.network == "unix" {
+		key = socketKey(at.address)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := n.listeners[at.key()]
+	l := n.listeners[key]
 	if l == nil || n.isolated[from] || n.isolated[l.host] {
 		return nil, Link{}
 	}
@@ -355,12 +361,14 @@ func (n *Network) breakAll(conns func(*pair) bool, listeners func(*listener) boo
 
 // listener is an address that somebody listens at.
 type listener struct {
-	n      *Network
-	host   string
-	at     addr
-	accept chan net.Conn
-	done   chan struct{}
-	once   sync.Once
+	n       *Network
+	host    string
+	at      addr
+	key     string // in Network.listeners
+	release func() // of a unix socket's inode
+	accept  chan net.Conn
+	done    chan struct{}
+	once    sync.Once
 }
 
 var _ net.Listener = (*listener)(nil)
@@ -395,10 +403,13 @@ func (l *listener) Accept() (net.Conn, error) {
 func (l *listener) Close() error {
 	l.once.Do(func() {
 		l.n.mu.Lock()
-		if l.n.listeners[l.at.key()] == l {
-			delete(l.n.listeners, l.at.key())
+		if l.n.listeners[l.key] == l {
+			delete(l.n.listeners, l.key)
 		}
 		l.n.mu.Unlock()
+		if l.release != nil {
+			l.release()
+		}
 		close(l.done)
 		for {
 			select {

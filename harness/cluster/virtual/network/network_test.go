@@ -444,3 +444,41 @@ func TestLatencyKeepsOrder(t *testing.T) {
 		}
 	}
 }
+
+// A path that was removed may be listened on again: connections go to the newer listener, those of before stay, and the end of the older one changes nothing.
+func TestTakenOverPath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path, n := filepath.Join(t.TempDir(), "kms-1.sock"), New(1)
+		as := func(name string) func(net.Conn) {
+			return func(c net.Conn) {
+				defer c.Close()
+				for in := bufio.NewScanner(c); in.Scan(); {
+					_, _ = fmt.Fprintln(c, name)
+				}
+			}
+		}
+		server := func(c net.Conn) string {
+			answer := make([]byte, 4)
+			if _, err := io.WriteString(c, "?\n"); err != nil {
+				return err.Error()
+			}
+			_, _ = io.ReadFull(c, answer)
+			return strings.TrimSpace(string(answer))
+		}
+		old := serve(t, n, "old", "unix", path, as("old"))
+		before := dial(t, n, "client", "unix", path)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		serve(t, n, "new", "unix", path, as("new"))
+		for name, c := range map[string]net.Conn{"old": before, "new": dial(t, n, "client", "unix", path)} {
+			if got := server(c); got != name {
+				t.Errorf("%q answers, expected %q", got, name)
+			}
+		}
+		_ = old.Close()
+		if got := server(dial(t, n, "client", "unix", path)); got != "new" {
+			t.Errorf("%q answers after the end of the older one", got)
+		}
+	})
+}

@@ -189,6 +189,11 @@ func (s *Store) Delete(k Key, p Preconditions) (*Version, error) {
 	return &last, nil
 }
 
+// Restore makes an earlier version of an object the newest one, under a new revision.
+func (s *Store) Restore(v *Version) (*Version, error) {
+	return s.commit(v.Key, v.body, v.owners, s.objects[v.Key])
+}
+
 // MarkDeleted is Delete of an object that has finalizers: it stays until it has none, marked as being deleted.
 func (s *Store) MarkDeleted(now time.Time, k Key, p Preconditions) (*Version, error) {
 	live, err := s.deleted(k, p)

@@ -1,0 +1,260 @@
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/internal/poll"
+)
+
+// kept is a snapshot of the objects of scenarios: what etcd had, and which objects those were.
+type kept struct {
+	restore []func(context.Context) error
+	written map[string]history.Data
+}
+
+// snapshot keeps the namespace of the objects as etcd has it. The rest of etcd stays as it is when that is restored: nodes keep their configuration files as well.
+func (ds *dataset) snapshot(ctx context.Context) error {
+	ds.mu.Lock()
+	k := &kept{written: maps.Clone(ds.written)}
+	ds.mu.Unlock()
+	for _, of := range ds.kinds() {
+		from := of.Registry + DataNamespace + "/"
+		restore, err := ds.e.controlPlane.Storage.Snapshot(ctx, from, prefixEnd(from))
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		k.restore = append(k.restore, restore)
+	}
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	ds.kept = k
+	return nil
+}
+
+func (ds *dataset) restore(ctx context.Context) error {
+	ds.mu.Lock()
+	k := ds.kept
+	ds.mu.Unlock()
+	if k == nil {
+		return errors.New("restore: there is no snapshot")
+	}
+	for _, restore := range k.restore {
+		if err := restore(ctx); err != nil {
+			return fmt.Errorf("restore a snapshot: %w", err)
+		}
+	}
+	ds.mu.Lock()
+	late := maps.Clone(ds.written)
+	ds.written = maps.Clone(k.written)
+	ds.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(k.written)) {
+		delete(late, name)
+		stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
+		if err != nil {
+			return fmt.Errorf("restore a snapshot: %w", err)
+		}
+		ds.recordData(history.Data{Op: history.DataRestored, Object: k.written[name].Object, Digest: k.written[name].Digest, Provider: stored.provider}, nil)
+	}
+	for _, name := range slices.Sorted(maps.Keys(late)) {
+		ds.recordData(history.Data{Op: history.DataRestored, Object: late[name].Object}, nil)
+	}
+	return ctx.Err()
+}
+
+// unreadable finds so many objects that cannot be read, through every API server that runs: the error of a list names them, and no others (KEP-3926).
+func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	for _, n := range ds.e.serving() {
+		var seen error
+		err := poll.Until(ctx, readAgain, func() (bool, error) {
+			found, err := ds.unreadableOf(ctx, n, count)
+			if names = found; seen == nil || ctx.Err() == nil { // at the end a request was given up, which says nothing
+				seen = err
+			}
+			return err == nil, nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("unreadable objects: %w", errors.Join(seen, err))
+		}
+	}
+	return names, nil
+}
+
+func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]string, error) {
+	named, err := ds.named(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	names, err := ds.unread(ctx, n)
+	if err == nil && (len(names) != count || !slices.Equal(names, named)) {
+		err = fmt.Errorf("%s cannot read %d objects (%s), and its list names %d (%s): expected %d", n.Name, len(names), strings.Join(names, ", "), len(named), strings.Join(named, ", "), count)
+	}
+	return names, err
+}
+
+// named are the objects that the error of a list through an API server names.
+func (ds *dataset) named(ctx context.Context, n *Node) (names []string, err error) {
+	for _, of := range ds.kinds() {
+		_, err := n.direct().Resource(of.Resource).Namespace(DataNamespace).List(ctx, metav1.ListOptions{})
+		var status apierrors.APIStatus
+		switch {
+		case err == nil:
+			continue
+		case !apierrors.IsStoreReadError(err) || !errors.As(err, &status) || status.Status().Details == nil:
+			return nil, fmt.Errorf("list the %s of %s: expected the reason StoreReadError: %w", of.name(), n.Name, err)
+		}
+		for _, cause := range status.Status().Details.Causes {
+			name, ours := strings.CutPrefix(cause.Field, of.Registry+DataNamespace+"/")
+			if !ours {
+				return nil, fmt.Errorf("list the %s of %s: it names the key %q", of.name(), n.Name, cause.Field)
+			}
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// unread are the objects that an API server cannot read one by one.
+func (ds *dataset) unread(ctx context.Context, n *Node) (names []string, err error) {
+	ds.mu.Lock()
+	all := slices.Sorted(maps.Keys(ds.written))
+	ds.mu.Unlock()
+	for _, name := range all {
+		_, err := n.direct().Resource(ds.of(name).Resource).Namespace(DataNamespace).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case err == nil:
+		case apierrors.IsInternalError(err):
+			names = append(names, name)
+		default:
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// verbUnsafeDelete is what a user needs besides delete, for the option of KEP-3926.
+const verbUnsafeDelete = "unsafe-delete-ignore-read-errors"
+
+// discard deletes so many objects that cannot be read. It tries before that what an API server must refuse: without the option, without the verb, and of
+// an object that can be read.
+func (ds *dataset) discard(ctx context.Context, count int) error {
+	names, err := ds.unreadable(ctx, count)
+	if err != nil {
+		return err
+	}
+	n := ds.e.serving()[0]
+	deleter, err := ds.clientWith(ctx, n, "kmsharness-deleter", "delete")
+	if err != nil {
+		return err
+	}
+	defer deleter.Close()
+	discarder, err := ds.clientWith(ctx, n, "kmsharness-discarder", "delete", verbUnsafeDelete)
+	if err != nil {
+		return err
+	}
+	defer discarder.Close()
+	tries := []struct {
+		by       *Client
+		name     string
+		unsafe   bool
+		expected func(error) bool
+		what     string
+	}{
+		{deleter, names[0], false, apierrors.IsInternalError, "a deletion of an object that cannot be read"},
+		{deleter, names[0], true, apierrors.IsForbidden, "the option for a user without the verb " + verbUnsafeDelete},
+		{discarder, ds.readable(names), true, apierrors.IsConflict, "the option for an object that can be read"},
+	}
+	for _, try := range tries {
+		if try.name == "" {
+			continue
+		}
+		if err := ds.remove(ctx, try.by, try.name, try.unsafe, try.expected); err != nil {
+			return fmt.Errorf("discard %s: %s: it was not refused as it should be: %w", try.name, try.what, err)
+		}
+	}
+	for _, name := range names {
+		if err := ds.remove(ctx, discarder, name, true, func(err error) bool { return err == nil }); err != nil {
+			return fmt.Errorf("discard %s: %w", name, err)
+		}
+		ds.mu.Lock()
+		gone := ds.written[name]
+		delete(ds.written, name)
+		ds.mu.Unlock()
+		ds.recordData(history.Data{Op: history.DataRestored, Object: gone.Object}, nil)
+	}
+	return nil
+}
+
+// readable is an object that is not among some; empty: there is none.
+func (ds *dataset) readable(not []string) string {
+	ds.mu.Lock()
+	defer ds.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(ds.written)) {
+		if !slices.Contains(not, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// remove deletes an object. An API server learns of roles some time after they are made: what is not expected is tried again.
+func (ds *dataset) remove(ctx context.Context, by *Client, name string, unsafe bool, expected func(error) bool) (err error) {
+	var o metav1.DeleteOptions
+	if unsafe {
+		o.IgnoreStoreReadErrorWithClusterBreakingPotential = &unsafe
+	}
+	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	defer cancel()
+	ended := poll.Until(ctx, readAgain, func() (bool, error) {
+		err = by.Resource(ds.of(name).Resource).Namespace(DataNamespace).Delete(ctx, name, o)
+		return expected(err), nil
+	})
+	if ended != nil {
+		return fmt.Errorf("the last answer: %w", errors.Join(err, ended))
+	}
+	return nil
+}
+
+// clientWith is a client of an API server for a user who may do some verbs with the objects, and nothing else.
+func (ds *dataset) clientWith(ctx context.Context, n *Node, name string, verbs ...string) (*Client, error) {
+	const group = "rbac.authorization.k8s.io"
+	var rules []any
+	for _, of := range ds.kinds() {
+		rules = append(rules, object{"apiGroups": []any{of.Resource.Group}, "resources": []any{of.Resource.Resource}, "verbs": anyOf(verbs)})
+	}
+	role := newObject(group+"/v1", "ClusterRole", name, object{"rules": rules})
+	binding := newObject(group+"/v1", "ClusterRoleBinding", name, object{
+		"roleRef":  object{"apiGroup": group, "kind": "ClusterRole", "name": name},
+		"subjects": []any{object{"apiGroup": group, "kind": "User", "name": name}},
+	})
+	for _, o := range []*unstructured.Unstructured{role, binding} {
+		if err := n.Admin.ensure(ctx, schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(o.GetKind()) + "s"}, o); err != nil {
+			return nil, err
+		}
+	}
+	config, err := ds.e.controlPlane.Credentials.RESTConfig(name, nil, n.URL)
+	if err != nil {
+		return nil, err
+	}
+	return NewClient(config)
+}
+
+func anyOf(texts []string) (all []any) {
+	for _, t := range texts {
+		all = append(all, t)
+	}
+	return all
+}
