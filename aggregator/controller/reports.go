@@ -24,6 +24,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/contract/healthproto"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
+	"github.com/kmsharness/kmsharness/internal/turn"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -63,16 +64,16 @@ type term struct {
 	config   atomic.Pointer[healthv1.Configuration]
 	mu       sync.Mutex
 	streams  map[streams.ID]*reportStream
-	nodes    map[string]*sync.Mutex // by node: held while a report of it is being written
+	nodes    map[string]turn.Turn // by node: held while a report of it is being written
 	handlers sync.WaitGroup
 }
 
 // node is the lock of a node: its reports are written one after another, also those of two streams.
-func (t *term) node(name string) *sync.Mutex {
+func (t *term) node(name string) turn.Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.nodes[name] == nil {
-		t.nodes[name] = &sync.Mutex{}
+		t.nodes[name] = turn.New()
 	}
 	return t.nodes[name]
 }
@@ -111,7 +112,7 @@ func (s *reportServer) serveOn(ctx context.Context, listener net.Listener) error
 // lead begins a term; it ends with ctx, or with the function that is returned, which waits until nothing is written for its streams any more.
 func (s *reportServer) lead(ctx context.Context) (t *term, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	t = &term{ctx: ctx, sessions: &streams.Sessions{}, streams: map[streams.ID]*reportStream{}, nodes: map[string]*sync.Mutex{}}
+	t = &term{ctx: ctx, sessions: &streams.Sessions{}, streams: map[streams.ID]*reportStream{}, nodes: map[string]turn.Turn{}}
 	s.mu.Lock()
 	s.term = t
 	s.mu.Unlock()

@@ -37,6 +37,7 @@ func TestOptionErrors(t *testing.T) {
 		"no directory":    func(o *controlplane.Options) { o.Dir = "" },
 		"negative poll":   func(o *controlplane.Options) { o.EncryptionPoll = -1 },
 		"name is a path":  func(o *controlplane.Options) { o.Servers[0].Name = "../x" },
+		"no such release": func(o *controlplane.Options) { o.Servers[0].Release = "1.36" },
 		"same name twice": func(o *controlplane.Options) { o.Servers = append(o.Servers, o.Servers[0]) },
 		"keyID twice": func(o *controlplane.Options) {
 			o.Servers[0].Encryption.Providers = []controlplane.Provider{provider("1", "/a"), provider("1", "/b")}

@@ -179,11 +179,13 @@ func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.S
 	return errors.Join(err, x.release(ctx, env, r.Status != result.Passed))
 }
 
-// prepare has a limit: an environment that never comes up must not cost a gate more time than a verdict does.
+// prepare has a limit: an environment that never comes up must not cost a gate more time than a verdict does. Each release of Kubernetes that the
+// scenario names may have to be built first.
 func (x Execution) prepare(ctx context.Context, b backend.Backend, spec backend.Spec) (backend.Environment, error) {
-	late := fmt.Errorf("the environment was not ready after %v", x.Limits.Prepare)
+	patience := time.Duration(1+len(spec.Scenario.Kubernetes())) * x.Limits.Prepare
+	late := fmt.Errorf("the environment was not ready after %v", patience)
 	ctx, cancel := context.WithCancelCause(ctx) // not a timeout: what an environment goes on with must not end when it is ready
-	limit := time.AfterFunc(x.Limits.Prepare, func() { cancel(late) })
+	limit := time.AfterFunc(patience, func() { cancel(late) })
 	defer limit.Stop()
 	env, err := b.Prepare(ctx, spec)
 	if err != nil && context.Cause(ctx) == late {

@@ -75,6 +75,7 @@ func (f *aggregatedServers) AddPod(ctx context.Context, first *live.Node, told l
 	f.MarkDirty("an API server has a second pod on a node")
 	g := &aggregatedServers{controlPlane: f.controlPlane, Stub: f.Stub, program: f.program, lb: f.lb}
 	g.apiServers.of, g.apiServers.name, g.apiServers.dir, g.pod, g.resources = f.controlPlane, f.apiServers.name, f.apiServers.dir+"-2", scenario.PodSecond, f.resources
+	g.streams.addresses = f.apiServers.streams.addresses
 	f.seconds = append(f.seconds, g)
 	if err := os.MkdirAll(filepath.Join(f.logs, g.pod), 0o700); err != nil {
 		return nil, err
