@@ -47,7 +47,7 @@ func malformedInGeneral() []malformed {
 		{"unknown field in spec", [2]string{"contract: conditions", "contracts: conditions"},
 			file + `11:3: unknown field "contracts" in spec, expected topology, contract, operator, clusterOperator, excused or steps, did you mean "contract"?`},
 		{"unknown field in topology", [2]string{"aggregators: 2", "agregators: 2"},
-			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, kubernetes, profile, start, lifecycle, migrator, rollOut, crds, connectivity, reporterToken, aggregatorConnectivity, aggregatorProfile or timing, did you mean "aggregators"?`},
+			file + `10:47: unknown field "agregators" in topology, expected controlPlanes, keyIDs, aggregators, apiServers, kubernetes, profile, start, lifecycle, migrator, rollOut, readKey, crds, connectivity, reporterToken, aggregatorConnectivity, aggregatorProfile or timing, did you mean "aggregators"?`},
 		{"CRDs without the form", [2]string{"start: running}\n  contract: conditions\n", "start: running, crds: Default}\n"},
 			file + `10:85: crds Default without contract, expected conditions or healthreports: the typed list is not in these CRDs`},
 		{"unknown connectivity", [2]string{"start: running", "connectivity: proxy"},

@@ -67,6 +67,8 @@ type Topology struct {
 	Migrator string `yaml:"migrator,omitempty" enum:"openshift,kubernetes" with:"lifecycle=operator" description:"whose StorageVersionMigrations an operator makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1 (only sim); default openshift"`
 	// RollOut is empty for a pod in place of another.
 	RollOut string `yaml:"rollOut,omitempty" enum:"in-place,surge" with:"lifecycle=operator" description:"how an API server's pod gives way to the next: in-place, it ends first; surge, the next one is ready while the one before is being deleted and serves on, as in HyperShift (only sim); default in-place"`
+	// ReadKey is empty for a key that goes when nothing lies under it.
+	ReadKey string `yaml:"readKey,omitempty" enum:"removed,kept" with:"lifecycle=operator" description:"what an operator does with the key of before a switch: removed, it goes when everything is written anew; kept, it stays for reading until the next switch, as in OpenShift; default removed"`
 	// CRDs is empty for history.CRDsTechPreview. That of the APIServer configuration is CRDsTechPreview, but with CRDsGateOff: the default one has no encryption type KMS.
 	CRDs string `yaml:"crds,omitempty" enum:"TechPreviewNoUpgrade,Default,DefaultWithoutKMS" description:"variant of the operators' CRDs; Default has no typed list of reports, DefaultWithoutKMS no encryption type KMS either, as with the feature gate off; default TechPreviewNoUpgrade"`
 	// Connectivity is that of the reporters of kube-apiserver. Those of others go through the load balancer always.
@@ -115,6 +117,7 @@ const (
 	StartStopped = "stopped"
 
 	RollOutSurge = "surge"
+	ReadKeyKept  = "kept"
 )
 
 // TimingProduction is the value of Topology.Timing that is not the default.

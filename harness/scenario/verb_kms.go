@@ -24,7 +24,9 @@ type KMS struct {
 	// Node loses or regains access; empty: all nodes.
 	Node string `yaml:"node,omitempty" refers:"nodes" without:"op=disable,enable,delete,recreate" why:"a KEK has one state for all nodes; cut and deny are per node"`
 	// KEK is a version, of those that a remote key can have (fakeplugin/keyring); 0: the newest.
-	KEK     int    `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
+	KEK int `yaml:"kek,omitempty" minimum:"1" maximum:"10000" with:"op=disable,enable,delete"`
+	// Older are all versions but the newest.
+	Older   bool   `yaml:"older,omitempty" with:"op=disable,enable,delete" without:"kek" why:"it is one of them" description:"all versions but the newest, as Vault's min_decryption_version refuses them"`
 	Failure string `yaml:"failure,omitempty" pattern:"^[a-z0-9]+(-[a-z0-9]+)*$" with:"op=expire,revoke" description:"with expire and revoke: failure of the profile in whose words log-ins are refused; default the one that the profile names"`
 	// Credential is empty for all.
 	Credential string `yaml:"credential,omitempty" enum:"appRole,certificate" with:"op=expire,revoke" description:"with expire and revoke: the credential that no log-in is accepted with, the AppRole of the first log-in or the certificate that it brought; default both"`

@@ -79,6 +79,7 @@ func parse(args []string) (opts options, err error) {
 	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
 	flags.DurationVar(&opts.check, "check-timeout", 30*time.Second, "how long a pre-flight check may take")
 	flags.StringVar(&migrator, "migrator", operator.MigratorOpenShift, "whose StorageVersionMigrations it makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1")
+	flags.BoolVar(&opts.KeepRead, "keep-read-key", opts.KeepRead, "keep the key of before a switch for reading until the next one, as a snapshot of etcd may need it")
 	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
 	flags.BoolVar(&opts.leaderElect, "leader-elect", opts.leaderElect, "work only while holding a lease")
 	opts.lease.AddFlags(flags, opts.lease.Name)

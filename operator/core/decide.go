@@ -70,7 +70,7 @@ func (d *decision) advance(doubtful bool) {
 	case stage == StageMigrating:
 		d.migrate(stage)
 	case stage == StageRemoving:
-		d.next(stage, []uint64{d.top.ID})
+		d.next(stage, d.kept())
 	default:
 		d.maintain()
 	}
@@ -85,10 +85,25 @@ func (d *decision) upcoming() string {
 		return StageWriting
 	case !d.top.Migrated:
 		return StageMigrating
-	case len(d.cur.Keys) > 1:
+	case !slices.Equal(d.cur.Keys, d.kept()):
 		return StageRemoving
 	}
 	return StageReencrypting
+}
+
+// kept are the keys of the configuration when everything lies under the newest.
+func (d *decision) kept() []uint64 {
+	var before uint64
+	for _, id := range d.cur.Keys {
+		k, there := revision.Find(d.Keys, id)
+		if d.KeepRead && id != d.top.ID && there && k.Type != config.Identity {
+			before = max(before, id)
+		}
+	}
+	if before == 0 {
+		return []uint64{d.top.ID}
+	}
+	return []uint64{d.top.ID, before}
 }
 
 // next makes the next revision, if every node can serve the newest key.
@@ -100,7 +115,7 @@ func (d *decision) next(stage string, keys []uint64) {
 	d.plan.do(CreateConfig{revision.Config{Revision: d.cur.Revision + 1, Keys: keys}})
 }
 
-// maintain decides while the newest key is the only one: another key may be wanted, its KEK may have changed, or old objects may be pruned.
+// maintain decides while everything lies under the newest key: another key may be wanted, its KEK may have changed, or old objects may be pruned.
 func (d *decision) maintain() {
 	if d.want() {
 		return

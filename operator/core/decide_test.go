@@ -299,3 +299,29 @@ func TestServe(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepsTheReadKey: one key of before stays in the configuration until everything lies under the next, and never one that stands for clear text.
+func TestKeepsTheReadKey(t *testing.T) {
+	opts := core.DefaultOptions()
+	opts.KeepRead = true
+	for _, c := range []struct {
+		before config.Type
+		keys   []uint64
+		want   string
+	}{
+		{config.AESCBC, []uint64{3, 2, 1}, "CreateConfig 14 [3 2]"},
+		{config.AESCBC, []uint64{3, 2}, ""},
+		{config.Identity, []uint64{3, 2}, "CreateConfig 14 [3]"},
+	} {
+		o := atRest(t)
+		o.Keys = []revision.Key{{ID: 1, Type: config.AESCBC, Migrated: true}, {ID: 2, Type: c.before, Migrated: true}, {ID: 3, Type: config.AESGCM, Migrated: true}}
+		o.Wanted, o.PluginConfigs, o.Desired = wants(config.AESGCM, config.Plugin{}), nil, core.Content{Revision: 13}
+		o.Configs = append(o.Configs, revision.Config{Revision: 13, Keys: c.keys})
+		for _, name := range []string{"cp-1", "cp-2"} {
+			o.Nodes[name] = core.Node{Up: true, Loaded: 13}
+		}
+		if got := plan(core.Decide(o, opts, now)); got != c.want {
+			t.Errorf("%v with %s before: %q, expected %q", c.keys, c.before, got, c.want)
+		}
+	}
+}

@@ -18,6 +18,9 @@ type Options struct {
 	Settle time.Duration
 	// Retry is the pause after a pre-flight check that failed, Valid how long one counts that did not.
 	Retry, Valid time.Duration
+	// KeepRead: the key of before stays in the configuration for reading until everything lies under the next one, as in OpenShift: a snapshot of etcd of before
+	// the switch may have to be read.
+	KeepRead bool
 	// Keep is how many old revisions, and unused keys, are kept.
 	Keep int
 }

@@ -74,6 +74,11 @@ func deciders() []Mutant {
 			})),
 		},
 		Mutant{
+			Name: "read-key-goes-at-once", Scenario: "operator-etcd-restored", Caught: []string{"NO-DATA-LOSS", "steps[9].expect"},
+			Mistake: "a configuration of the newest key alone once everything is written anew: a snapshot of etcd of before the switch cannot be read any more",
+			Virtual: simulating(decisions.Mistaking(func(_ *core.Observed, opts *core.Options, _ time.Time) { opts.KeepRead = false })),
+		},
+		Mutant{
 			Name: "never-prunes", Scenario: "operator-rollback-refused", Caught: []string{"steps[9]"},
 			Mistake: "revisions that are kept for ever: a rollback goes to one whose key nobody has had for a year",
 			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { decisions.Drop[core.Prune](p) })),

@@ -88,7 +88,7 @@ func (f *Fit) ofKMS(k *scenario.KMS, p undertest.Plugin) {
 		f.lacks("kms throttle: no hook of a plugin under test limits its log-ins and calls")
 	case p.Break == "":
 		f.lacks("kms: there is no plugin.break with plugin.restore")
-	case k.KEK != 0:
+	case k.KEK != 0 || k.Older:
 		f.lacks("kms %s with a kek: plugin.break takes away the whole key, and no version of it", k.Op)
 	case k.Node != "" && k.Node != scenario.NodeAll && !ofOneNode(p.Break):
 		f.lacks("kms %s on one node: plugin.break has no {node} and nothing else that tells the nodes apart", k.Op)

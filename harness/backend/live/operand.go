@@ -120,6 +120,7 @@ func (p *operatorProgram) prepare() error {
 		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		own := extended(p.e.scenario.Topology.Migrator != "", DefaultOperator, MigratingOperator)
+		own = extended(p.e.scenario.Topology.ReadKey == scenario.ReadKeyKept, own, KeepingOperator)
 		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, own), values, "operator")
 	})
 	return nil

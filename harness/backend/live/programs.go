@@ -128,9 +128,10 @@ const (
 		" --config-hash={configHash} --pod-name={podName} --pod-namespace={podNamespace} --kubeconfig={kubeconfig}"
 	// QuickLease is what the aggregator is given besides, where reporters write more often than a lease of production ends.
 	QuickLease = " --leader-elect-lease-duration=2s --leader-elect-renew-deadline=1500ms --leader-elect-retry-period=250ms"
-	// What they are given besides, where a topology names an aggregator's profile or a migrator.
+	// What they are given besides, where a topology names an aggregator's profile or a migrator, or keeps read keys.
 	ProfiledAggregator = " --profile={aggregatorProfile}"
 	MigratingOperator  = " --migrator={migrator}"
+	KeepingOperator    = " --keep-read-key"
 	// What they are given besides, where reporters stream.
 	StreamingReporter   = " --publish={publish} --aggregators={aggregators}"
 	StreamingAggregator = " --stream-address={streamAddress} --stream-certificate={streamCertificate} --stream-key={streamKey}" +

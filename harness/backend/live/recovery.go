@@ -72,7 +72,8 @@ func (ds *dataset) restore(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// unreadable finds so many objects that cannot be read, through every API server that runs: the error of a list names them, and no others (KEP-3926).
+// unreadable finds so many objects that cannot be read, through every API server that runs: the error of a list names them, and of the namespace no others
+// (KEP-3926).
 func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -93,10 +94,19 @@ func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, e
 }
 
 func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]string, error) {
-	named, err := ds.named(ctx, n)
-	if err != nil {
-		return nil, err
+	var named []string
+	for _, of := range ds.kinds() {
+		keys, err := unreadableIn(ctx, n, of)
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if name, ours := strings.CutPrefix(key, DataNamespace+"/"); ours {
+				named = append(named, name)
+			}
+		}
 	}
+	slices.Sort(named)
 	names, err := ds.unread(ctx, n)
 	if err == nil && (len(names) != count || !slices.Equal(names, named)) {
 		err = fmt.Errorf("%s cannot read %d objects (%s), and its list names %d (%s): expected %d", n.Name, len(names), strings.Join(names, ", "), len(named), strings.Join(named, ", "), count)
@@ -104,28 +114,29 @@ func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]stri
 	return names, err
 }
 
-// named are the objects that the error of a list through an API server names.
-func (ds *dataset) named(ctx context.Context, n *Node) (names []string, err error) {
-	for _, of := range ds.kinds() {
-		_, err := n.direct().Resource(of.Resource).Namespace(DataNamespace).List(ctx, metav1.ListOptions{})
-		var status apierrors.APIStatus
-		switch {
-		case err == nil:
-			continue
-		case !apierrors.IsStoreReadError(err) || !errors.As(err, &status) || status.Status().Details == nil:
-			return nil, fmt.Errorf("list the %s of %s: expected the reason StoreReadError: %w", of.name(), n.Name, err)
-		}
-		for _, cause := range status.Status().Details.Causes {
-			name, ours := strings.CutPrefix(cause.Field, of.Registry+DataNamespace+"/")
-			if !ours {
-				return nil, fmt.Errorf("list the %s of %s: it names the key %q", of.name(), n.Name, cause.Field)
-			}
-			names = append(names, name)
-		}
+// unreadableIn are the objects that the error of a list through an API server names, as NAMESPACE/NAME. A list without a limit is refused while the watch cache
+// cannot be filled because of them.
+func unreadableIn(ctx context.Context, n *Node, of Encrypted) (keys []string, err error) {
+	_, err = n.direct().Resource(of.Resource).List(ctx, metav1.ListOptions{Limit: listLimit})
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return nil, nil
+	case !apierrors.IsStoreReadError(err) || !errors.As(err, &status) || status.Status().Details == nil:
+		return nil, fmt.Errorf("list the %s of %s: expected the reason StoreReadError: %w", of.name(), n.Name, err)
 	}
-	slices.Sort(names)
-	return names, nil
+	for _, cause := range status.Status().Details.Causes {
+		key, known := strings.CutPrefix(cause.Field, of.Registry)
+		if !known {
+			return nil, fmt.Errorf("list the %s of %s: it names the key %q", of.name(), n.Name, cause.Field)
+		}
+		keys = append(keys, key)
+	}
+	return keys, nil
 }
+
+// listLimit is more than there are objects.
+const listLimit = 10_000
 
 // unread are the objects that an API server cannot read one by one.
 func (ds *dataset) unread(ctx context.Context, n *Node) (names []string, err error) {
@@ -185,15 +196,29 @@ func (ds *dataset) discard(ctx context.Context, count int) error {
 			return fmt.Errorf("discard %s: %s: it was not refused as it should be: %w", try.name, try.what, err)
 		}
 	}
+	gone := func(err error) bool { return err == nil }
+	for _, of := range ds.kinds() { // those of other namespaces are the harness's own
+		keys, err := unreadableIn(ctx, n, of)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if namespace, name, _ := strings.Cut(key, "/"); namespace != DataNamespace {
+				if err := remove(ctx, discarder, of, namespace, name, true, gone); err != nil {
+					return fmt.Errorf("discard %s: %w", key, err)
+				}
+			}
+		}
+	}
 	for _, name := range names {
-		if err := ds.remove(ctx, discarder, name, true, func(err error) bool { return err == nil }); err != nil {
+		if err := ds.remove(ctx, discarder, name, true, gone); err != nil {
 			return fmt.Errorf("discard %s: %w", name, err)
 		}
 		ds.mu.Lock()
-		gone := ds.written[name]
+		was := ds.written[name]
 		delete(ds.written, name)
 		ds.mu.Unlock()
-		ds.recordData(history.Data{Op: history.DataRestored, Object: gone.Object}, nil)
+		ds.recordData(history.Data{Op: history.DataRestored, Object: was.Object}, nil)
 	}
 	return nil
 }
@@ -210,8 +235,12 @@ func (ds *dataset) readable(not []string) string {
 	return ""
 }
 
+func (ds *dataset) remove(ctx context.Context, by *Client, name string, unsafe bool, expected func(error) bool) error {
+	return remove(ctx, by, ds.of(name), DataNamespace, name, unsafe, expected)
+}
+
 // remove deletes an object. An API server learns of roles some time after they are made: what is not expected is tried again.
-func (ds *dataset) remove(ctx context.Context, by *Client, name string, unsafe bool, expected func(error) bool) (err error) {
+func remove(ctx context.Context, by *Client, of Encrypted, namespace, name string, unsafe bool, expected func(error) bool) (err error) {
 	var o metav1.DeleteOptions
 	if unsafe {
 		o.IgnoreStoreReadErrorWithClusterBreakingPotential = &unsafe
@@ -219,7 +248,7 @@ func (ds *dataset) remove(ctx context.Context, by *Client, name string, unsafe b
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
 	ended := poll.Until(ctx, readAgain, func() (bool, error) {
-		err = by.Resource(ds.of(name).Resource).Namespace(DataNamespace).Delete(ctx, name, o)
+		err = by.Resource(of.Resource).Namespace(namespace).Delete(ctx, name, o)
 		return expected(err), nil
 	})
 	if ended != nil {

@@ -202,11 +202,11 @@ func (fs *faults) remote(ctx context.Context, a *scenario.KMS) error {
 	case "restore", "allow", scenario.KMSRenew:
 		return fs.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: caller})
 	}
-	return fs.setKEKs(ctx, op, a.KEK)
+	return fs.setKEKs(ctx, op, a)
 }
 
-// setKEKs changes the state of a version of the KEK behind every keyID; version 0 is the current one.
-func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
+// setKEKs changes the state of versions of the KEK behind every keyID; without any it is the current one.
+func (fs *faults) setKEKs(ctx context.Context, op string, a *scenario.KMS) error {
 	var state keyring.State
 	switch op {
 	case "disable":
@@ -225,14 +225,19 @@ func (fs *faults) setKEKs(ctx context.Context, op string, version int) error {
 	}
 	var errs []error
 	for _, key := range keys {
-		v := cmp.Or(version, key.Current.Version)
 		if op == scenario.KMSRecreate {
 			_, err := fs.e.controlPlane.KMS.client.Recreate(ctx, key.Name)
 			errs = append(errs, err)
 			continue
 		}
-		if _, err := fs.e.controlPlane.KMS.client.SetState(ctx, key.Name, v, state, nil); err != nil {
-			errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
+		first, last := cmp.Or(a.KEK, key.Current.Version), cmp.Or(a.KEK, key.Current.Version)
+		if a.Older {
+			first, last = 1, key.Current.Version-1
+		}
+		for v := first; v <= last; v++ {
+			if _, err := fs.e.controlPlane.KMS.client.SetState(ctx, key.Name, v, state, nil); err != nil {
+				errs = append(errs, fmt.Errorf("%s version %d of the KEK of %s: %w", op, v, key.Name, err))
+			}
 		}
 	}
 	return errors.Join(errs...)
