@@ -77,7 +77,7 @@ simulations: ## what make test leaves out and needs no control plane: golden wit
 	@$(MAKE) --no-print-directory -j2 SEEDS=5 golden long-tests
 
 long-tests:
-	$(GOTEST) -count=1 ./harness/check/... ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside
+	$(GOTEST) -count=1 ./harness/check/... ./harness/observe ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES=$(call quoted,$(STAGES)) OUT=$(call quoted,$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))) ci/gate/nightly.sh

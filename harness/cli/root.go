@@ -53,6 +53,6 @@ reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could
 	}
 	root.PersistentFlags().BoolP("verbose", "v", false, "also show each step of scenarios that run side by side")
 	root.PersistentFlags().BoolP("quiet", "q", false, "print results only, and no progress")
-	root.AddCommand(newRunCommand(x), newE2ECommand(), newCheckCommand(x), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(x), newInvariantsCommand(x), pluginCLI.NewFaultsCommand(x.Faults), newConformCommand(), conform.NewPreflight("kmsharness"), pluginCLI.NewProfilesCommand(x.Faults.Profiles), pluginCLI.NewPluginCommand(x.Faults))
+	root.AddCommand(newRunCommand(x), newE2ECommand(), newCheckCommand(x), newReportCommand(), newDiffCommand(), newTraceCommand(), newObserveCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(x), newInvariantsCommand(x), pluginCLI.NewFaultsCommand(x.Faults), newConformCommand(), conform.NewPreflight("kmsharness"), pluginCLI.NewProfilesCommand(x.Faults.Profiles), pluginCLI.NewPluginCommand(x.Faults))
 	return root
 }
