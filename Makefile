@@ -36,7 +36,7 @@ export CGO_ENABLED = 0
 export GOFLAGS = -trimpath -tags=grpcnotrace
 GOFLAGS_BUILD := -ldflags '-s -w'
 IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness kms-conformance
-PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
+PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front kmsharness-tests-ext $(IMAGE_PROGRAMS)
 
 .PHONY: help build images test simulations nightly golden test-raced test-plain test-ci long-tests confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
 
