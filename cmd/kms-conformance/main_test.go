@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/module"
 )
 
 // TestIsSmall: the program has no client of Kubernetes, no kind and no control plane in memory. A build of it is a matter of a minute.
@@ -25,5 +27,20 @@ func TestIsSmall(t *testing.T) {
 	}
 	if others > 192 {
 		t.Errorf("it has %d packages that are not Go's, expected at most 192", others)
+	}
+}
+
+// TestGoInstall: go install of a version takes a module without files that some system could not have.
+func TestGoInstall(t *testing.T) {
+	cmd := exec.Command("git", "ls-files")
+	cmd.Dir = "../.."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file := range strings.Lines(string(out)) {
+		if err := module.CheckFilePath(strings.TrimSpace(file)); err != nil {
+			t.Error(err)
+		}
 	}
 }
