@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -99,7 +100,6 @@ type (
 const (
 	home     = "https://github.com/kmsharness/kmsharness"
 	spdxRoot = "SPDXRef-DOCUMENT"
-	unknown  = "NOASSERTION"
 )
 
 // sbom lists programs, and the modules that are in each.
@@ -129,18 +129,13 @@ func sbom(version string, created time.Time, root string, programs []string) (do
 			if m.Replace != nil {
 				m = m.Replace
 			}
-			module := spdxPackage{SPDXID: id(m.Path + "@" + m.Version), Name: m.Path, VersionInfo: m.Version, DownloadLocation: unknown,
+			module := spdxPackage{SPDXID: id(m.Path + "@" + m.Version), Name: m.Path, VersionInfo: m.Version, DownloadLocation: "NOASSERTION",
 				ExternalRefs: []external{{"PACKAGE-MANAGER", "purl", "pkg:golang/" + m.Path + "@" + m.Version}}}
 			modules[module.SPDXID] = module
 			d.Relationships = append(d.Relationships, relationship{p.SPDXID, "DEPENDS_ON", module.SPDXID})
 		}
 	}
-	names := make([]string, 0, len(modules))
-	for name := range modules {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(modules)) {
 		d.Packages = append(d.Packages, modules[name])
 	}
 	return d, nil

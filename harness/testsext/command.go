@@ -25,19 +25,14 @@ const name = "kmsharness-tests-ext"
 func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{Use: name, Short: "kmsharness as an extension of openshift-tests"}
 	root.PersistentFlags().String("component", "default", "there is one")
-	root.AddCommand(newInfo(), newList(), newRunTest(), newRunSuite(), newImages())
+	root.AddCommand(newPrint("info", "Describe the extension", describe()), newList(), newRunTest(), newRunSuite(), newPrint("images", "List the images that tests need", describe().Images))
 	return program.Exit(stderr, name, program.Execute(ctx, root, args, stdout, stderr))
 }
 
-func newInfo() *cobra.Command {
-	return &cobra.Command{Use: "info", Short: "Describe the extension", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		return printer.WriteJSON(cmd.OutOrStdout(), describe())
-	}}
-}
-
-func newImages() *cobra.Command {
-	return &cobra.Command{Use: "images", Short: "List the images that tests need", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		return printer.WriteJSON(cmd.OutOrStdout(), describe().Images)
+// newPrint is a command that prints a value.
+func newPrint(use, short string, value any) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return printer.WriteJSON(cmd.OutOrStdout(), value)
 	}}
 }
 
