@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/internal/program"
@@ -112,7 +114,8 @@ func (f *observeFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := check.Print(words, check.Run(events)); err != nil {
+	show := func(w io.Writer) error { return check.Print(io.MultiWriter(w, words), check.Run(events)) }
+	if err := atomicfile.WriteTo(filepath.Join(f.out, f.options.Run.Scenario, result.VerdictFile), show); err != nil {
 		return err
 	}
 	known, err := statementIDs()

@@ -60,7 +60,7 @@ func TestObserveWritesAVerdict(t *testing.T) {
 			t.Errorf("no %q", want)
 		}
 	}
-	for _, file := range []string{"observe/history.jsonl", "index.html", "summary.json", "junit.xml"} {
+	for _, file := range []string{"observe/history.jsonl", "observe/verdict.txt", "index.html", "summary.json", "junit.xml"} {
 		if _, err := os.Stat(filepath.Join(out, file)); err != nil {
 			t.Error(err)
 		}
