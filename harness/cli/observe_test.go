@@ -65,6 +65,9 @@ func TestObserveWritesAVerdict(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if page, err := os.ReadFile(filepath.Join(out, "index.html")); err != nil || !strings.Contains(string(page), "(not judged: watched objects do not show it") {
+		t.Errorf("the page does not say why invariants are not judged: %v", err)
+	}
 	if code != program.ExitPassed || t.Failed() {
 		t.Errorf("exit %d, %q\n%s", code, problem, text)
 	}
