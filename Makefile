@@ -24,8 +24,12 @@ FUZZTIME ?= 60s
 # The stages of make nightly. Empty: all.
 STAGES ?=
 
+# Of make release: its version, which is a tag, and for which processors.
+VERSION ?=
+ARCHS ?= amd64 arm64
+
 # Values are text: without this make would execute $(shell …) in them, and quoted keeps an apostrophe from ending the shell's word.
-$(foreach v,BACKEND LABELS PROCS KINDS TIME CONTRACT PUBLISH OUT FUZZTIME STAGES OBJECTS SEED SEEDS,$(eval override $v := $$(value $v)))
+$(foreach v,BACKEND LABELS PROCS KINDS TIME CONTRACT PUBLISH OUT FUZZTIME STAGES VERSION ARCHS OBJECTS SEED SEEDS,$(eval override $v := $$(value $v)))
 # Prow's folder for results: Kubernetes does not always expand it.
 override OUT := $(subst $$(ARTIFACTS),$(value ARTIFACTS),$(OUT))
 quoted = '$(subst ','\'',$(1))'
@@ -35,10 +39,10 @@ quoted = '$(subst ','\'',$(1))'
 export CGO_ENABLED = 0
 export GOFLAGS = -trimpath -tags=grpcnotrace
 GOFLAGS_BUILD := -ldflags '-s -w'
-IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness
-PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front $(IMAGE_PROGRAMS)
+IMAGE_PROGRAMS := kms-health-reporter kms-health-aggregator fake-kms-plugin kmsharness kms-conformance
+PROGRAMS := encryption-operator kmsharness-supervisor kmsharness-proxy kmsharness-front kmsharness-tests-ext $(IMAGE_PROGRAMS)
 
-.PHONY: help build images test simulations nightly golden test-raced test-plain test-ci long-tests confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz crds proto browser engine engine-down node-image clean
+.PHONY: help build images test simulations nightly golden test-raced test-plain test-ci long-tests confirm diff-backends alerts readme lint bench bench-kind e2e large mutants fuzz release crds proto browser engine engine-down node-image clean
 
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-18s %s\n", $$1, $$2}'
@@ -77,7 +81,7 @@ simulations: ## what make test leaves out and needs no control plane: golden wit
 	@$(MAKE) --no-print-directory -j2 SEEDS=5 golden long-tests
 
 long-tests:
-	$(GOTEST) -count=1 ./harness/check/... ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside
+	$(GOTEST) -count=1 ./harness/check/... ./harness/observe ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours
 	@STAGES=$(call quoted,$(STAGES)) OUT=$(call quoted,$(if $(filter _artifacts,$(OUT)),_nightly,$(OUT))) ci/gate/nightly.sh
@@ -127,6 +131,9 @@ bench-kind: build ## time until a cluster is ready, as a ratio to plain kind wit
 fuzz: ## run every fuzz target for FUZZTIME
 	@ci/fuzz.sh $(call quoted,$(FUZZTIME))
 
+release: ## the files of a release in _release, from a clean checkout of its tag: make release VERSION=v0.1.0 [ARCHS='amd64 arm64']
+	@ci/release/release.sh $(call quoted,$(VERSION)) $(call quoted,$(ARCHS))
+
 crds: ## copy the CRDs again from the OpenShift API module that go.mod names
 	go generate ./ci/crds
 
@@ -148,4 +155,4 @@ node-image: ## make sure that there is a node image for kind; where none can be 
 	@go run ./ci/nodeimage
 
 clean: ## remove what the other targets made (not the cache of control-plane binaries)
-	rm -rf bin _artifacts* _large _mutants _nightly
+	rm -rf bin _artifacts* _large _mutants _nightly _release

@@ -34,8 +34,8 @@ package_comments() {
 # Which package may import which: .depguard.yaml.
 imports() { go run -modfile=ci/tools/go.mod github.com/OpenPeeDeeP/depguard/v2/cmd/depguard -test=false ./...; }
 
-# The job files call what the Makefile has. Without it, a misspelt variable runs something else, and is green.
-job_files() { local out; out=$(go test ./ci/jobs 2>&1) || echo "$out"; }
+# The job files call what the Makefile has. Without it, a misspelt variable runs something else, and is green. make test executes the action.
+job_files() { local out; out=$(go test -skip '^TestAction$' ./ci/jobs 2>&1) || echo "$out"; }
 
 # What the message of a new commit must have: ci/commits. It is skipped in a clone without the history.
 commits() { go run ./ci/commits; }

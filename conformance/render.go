@@ -44,7 +44,6 @@ func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r.view())
 type view struct {
 	*Report
 	Failed   []Result
-	NotRun   []Result
 	Verdict  Verdict
 	Subject  string
 	Measured []Result
@@ -52,15 +51,9 @@ type view struct {
 
 func (r *Report) view() view {
 	v := view{Report: r, Failed: r.With(Failed), Verdict: r.Verdict(), Subject: strings.TrimSpace(r.Implementation.Name + " " + r.Implementation.Version)}
-	for _, result := range r.Results {
-		switch result.Outcome {
-		case Failed:
-		case Passed:
-			if len(result.Measured) > 0 {
-				v.Measured = append(v.Measured, result)
-			}
-		default:
-			v.NotRun = append(v.NotRun, result)
+	for _, result := range r.With(Passed) {
+		if len(result.Measured) > 0 {
+			v.Measured = append(v.Measured, result)
 		}
 	}
 	return v

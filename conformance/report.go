@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"slices"
@@ -77,8 +78,10 @@ type Report struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Suite is what was certified: plugin, reporter, aggregator or operator.
-	Suite string    `json:"suite"`
-	Date  time.Time `json:"date"`
+	Suite string `json:"suite"`
+	// SuiteHash identifies what the suite demanded: it depends on the ids, rules, profiles and needs of all its checks. Older reports have none.
+	SuiteHash string    `json:"suiteHash,omitempty"`
+	Date      time.Time `json:"date"`
 	// Versions are those of what took part besides the subject, for example the suite and the KMS API.
 	Versions       map[string]string `json:"versions,omitempty"`
 	Implementation Implementation    `json:"implementation"`
@@ -95,17 +98,30 @@ type Report struct {
 	suite []Check // all checks of the suite
 }
 
-// Conclude fills the header and the profiles of a report from its results. The suite has all its checks, also those that were not run: a profile
-// with a result for only some of its checks is partial.
-func (r *Report) Conclude(suite []Check) {
-	r.APIVersion, r.Kind, r.suite = APIVersion, Kind, suite
+// NewReport is the report of a run of a suite with some checks: all of them, also those that are not run.
+func NewReport(suite string, checks []Check, seed uint64) *Report {
+	return &Report{
+		APIVersion: APIVersion, Kind: Kind, Suite: suite, SuiteHash: hash(checks), Date: time.Now().UTC().Truncate(time.Second), Seed: seed, suite: checks,
+	}
+}
+
+func hash(checks []Check) string {
+	h := sha256.New()
+	for _, c := range checks {
+		fmt.Fprintf(h, "%q %q %q %q\n", c.ID, c.Profile, c.Rule, c.Needs)
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+}
+
+// Conclude sums up the results. A profile with a result for only some of its checks is partial.
+func (r *Report) Conclude() {
 	r.Profiles = nil
 	for _, p := range Profiles() {
 		sum := r.sum(p)
 		if sum == (ProfileResult{Profile: p}) {
 			continue
 		}
-		for _, c := range suite {
+		for _, c := range r.suite {
 			if c.Profile == p && !slices.ContainsFunc(r.Results, func(have Result) bool { return have.ID == c.ID }) {
 				sum.NotRun++
 			}
@@ -184,7 +200,7 @@ func ReadReport(file string, suite func(name string) []Check) (*Report, error) {
 		return nil, fmt.Errorf("read the report %s: apiVersion %q, kind %q: expected %s, %s", file, r.APIVersion, r.Kind, APIVersion, Kind)
 	}
 	profiles := r.Profiles
-	r.Conclude(nil)
+	r.Conclude()
 	for i := range r.Profiles {
 		if sum := &r.Profiles[i]; i < len(profiles) { // a suite of another version may have more checks
 			sum.NotRun = profiles[i].NotRun
@@ -194,7 +210,8 @@ func ReadReport(file string, suite func(name string) []Check) (*Report, error) {
 	if !slices.Equal(profiles, r.Profiles) {
 		return nil, fmt.Errorf("read the report %s: the profiles do not sum up the results: expected %+v", file, r.Profiles)
 	}
-	r.Conclude(suite(r.Suite))
+	r.suite = suite(r.Suite)
+	r.Conclude()
 	return &r, nil
 }
 
@@ -217,7 +234,7 @@ func (r *Report) Merge(next *Report) {
 			have.Outcome, have.Reason, have.Evidence = n.Outcome, n.Reason, n.Evidence
 		}
 	}
-	r.Conclude(r.suite)
+	r.Conclude()
 }
 
 func failures(o Outcome) int {

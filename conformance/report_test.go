@@ -9,7 +9,8 @@ import (
 )
 
 func sample(outcomes ...Outcome) *Report {
-	r := &Report{Suite: "plugin", Implementation: Implementation{Name: "sample", Version: "v1"}, Date: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), Seed: 7}
+	r := NewReport("plugin", nil, 7)
+	r.Implementation, r.Date = Implementation{Name: "sample", Version: "v1"}, time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	for i, o := range outcomes {
 		result := Result{Check: Check{ID: "KMS2-" + string(rune('A'+i)), Profile: Core, Title: "title", Rule: "The <rule> | of it.", Source: "source"}, Outcome: o}
 		switch o {
@@ -21,7 +22,7 @@ func sample(outcomes ...Outcome) *Report {
 		}
 		r.Results = append(r.Results, result)
 	}
-	r.Conclude(nil)
+	r.Conclude()
 	return r
 }
 
@@ -169,6 +170,9 @@ func TestViews(t *testing.T) {
 			}
 		}
 	}
+	if want := "| KMS2-C | core | skipped: a reason | "; !strings.Contains(markdown.String(), want) {
+		t.Errorf("markdown has no %q:\n%s", want, markdown.String())
+	}
 	if strings.Contains(html.String(), "<rule>") || strings.Contains(markdown.String(), "| The <rule> | of") {
 		t.Error("a rule's text is not escaped")
 	}
@@ -183,5 +187,16 @@ func TestParseProfiles(t *testing.T) {
 	}
 	if _, err := ParseProfiles("cores"); err == nil {
 		t.Error("an unknown profile is accepted")
+	}
+}
+
+// TestSuiteHash depends on what a suite demands, and not on the words of its explanations.
+func TestSuiteHash(t *testing.T) {
+	of := func(c Check) string { return NewReport("plugin", []Check{c}, 1).SuiteHash }
+	one := Check{ID: "A", Profile: Core, Rule: "r"}
+	more := one
+	more.Needs = []Capability{"command"}
+	if of(one) == of(more) || of(one) != of(Check{ID: "A", Profile: Core, Rule: "r", Source: "s"}) {
+		t.Error(of(one), of(more))
 	}
 }

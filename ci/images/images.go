@@ -36,10 +36,11 @@ func Definitions() []Definition {
 	}
 }
 
-// All are Definitions, and the image of the harness itself, for Jobs in clusters that it did not make.
+// All are Definitions, and the images of the harness itself, for Jobs in clusters that it did not make.
 func All() []Definition {
 	return append(Definitions(),
 		Definition{"kmsharness", "kmsharness/kmsharness", "kmsharness", nonRoot, "Simulates, judges histories and certifies plugins", 40},
+		Definition{"conformance", "kmsharness/kms-conformance", "kms-conformance", nonRoot, "Certifies KMS v2 plugins", 10},
 	)
 }
 

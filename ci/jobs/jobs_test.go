@@ -104,10 +104,10 @@ func TestValuesAreText(t *testing.T) {
 	}
 	const show = "#!/bin/sh\nprintf '%s\\n' \"$@\" \"$STAGES\"\n"
 	write("Makefile", string(text))
-	for _, name := range []string{"bin/go", "bin/kmsharness", "bin/mutants", "ci/fuzz.sh", "ci/gate/nightly.sh"} {
+	for _, name := range []string{"bin/go", "bin/kmsharness", "bin/mutants", "ci/fuzz.sh", "ci/gate/nightly.sh", "ci/release/release.sh"} {
 		write(name, show)
 	}
-	targets := map[string]string{"KINDS": "readme", "FUZZTIME": "fuzz", "STAGES": "nightly", "BACKEND": "mutants"}
+	targets := map[string]string{"KINDS": "readme", "FUZZTIME": "fuzz", "STAGES": "nightly", "VERSION": "release", "ARCHS": "release", "BACKEND": "mutants"}
 	mk := readMakefile(t)
 	for variable := range mk.variables {
 		for _, value := range []string{"$(shell touch executed)", "'; touch executed; '"} {

@@ -125,3 +125,29 @@ func TestInstallationsWithASuffix(t *testing.T) {
 		}
 	}
 }
+
+// TestObserverOnlyReads: whatever kmsharness observe is given, it can change nothing.
+func TestObserverOnlyReads(t *testing.T) {
+	text, err := Render("observe-job.yaml", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, err := Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, o := range objects {
+		for _, rule := range rules(o) {
+			found++
+			for _, verb := range stringsOf(rule["verbs"]) {
+				if !slices.Contains([]string{"get", "list", "watch"}, verb) {
+					t.Errorf("%s %s may %s", o.GetKind(), o.GetName(), verb)
+				}
+			}
+		}
+	}
+	if found < 5 {
+		t.Errorf("%d rules", found)
+	}
+}

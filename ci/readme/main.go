@@ -3,7 +3,7 @@
 // A comment before a fenced block says that it is output:
 //
 //	<!-- output: compared -->                   a test compares it, so its command is fast and deterministic
-//	<!-- output: sim -->                        varies; a test runs it, with kmsharness and fake-kms-plugin
+//	<!-- output: sim -->                        varies; a test runs it, with kmsharness, kms-conformance and fake-kms-plugin
 //	<!-- output: local -->                      needs etcd, kube-apiserver and the programs in bin, or a minute: only this program runs it
 //	<!-- output: local, exit 1 -->              the last command ends with 1, the others with 0
 //	<!-- output: local: cat FILE -->            the block shows no command; this is it

@@ -16,6 +16,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2/types"
 
+	"github.com/kmsharness/kmsharness/conformance/command"
 	plugincli "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/cli"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
@@ -51,7 +52,7 @@ func pages(t *testing.T) []string {
 }
 
 // programs are those that this test is when it is called by their names.
-var programs = map[string]func(context.Context, []string, io.Writer, io.Writer) int{"kmsharness": cli.Main, "fake-kms-plugin": fakePlugin}
+var programs = map[string]func(context.Context, []string, io.Writer, io.Writer) int{"kmsharness": cli.Main, "kms-conformance": command.Main, "fake-kms-plugin": fakePlugin}
 
 func fakePlugin(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return plugincli.Main(ctx, host.Host{}, args, stdout, stderr)
@@ -81,7 +82,7 @@ func userFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	results, err := run(t.Context(), dir, []string{"mkdir bin && ln -s '" + self + "' bin/kmsharness && ln -s '" + self + "' bin/fake-kms-plugin",
+	results, err := run(t.Context(), dir, []string{"mkdir bin && for name in kmsharness kms-conformance fake-kms-plugin; do ln -s '" + self + "' bin/$name; done",
 		"ln -s '" + root + "'/{scenarios,docs,fakeplugin,conformance} .",
 		"kmsharness run --backend sim plugin-hangs uid-followed key-asked-for-in-vain && cp -r _artifacts local && cp -r _artifacts kind"})
 	if err != nil || slices.ContainsFunc(results, func(r result) bool { return r.code != 0 }) {

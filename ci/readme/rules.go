@@ -71,7 +71,7 @@ func (r rules) kind(command string) string {
 		words[0] == "make" && !slices.ContainsFunc(words[1:], noStage),
 		words[0] == "go" && words[1] == "test":
 		return ""
-	case !strings.HasSuffix(words[0], "kmsharness"), !strings.Contains(command, "--backend sim") && regexp.MustCompile(`^\S+ (run|e2e|up|down|simulate --seeds|conform (reporter|aggregator|operator)) `).MatchString(command+" "):
+	case !strings.HasSuffix(words[0], "kmsharness") && !strings.HasSuffix(words[0], "kms-conformance"), !strings.Contains(command, "--backend sim") && regexp.MustCompile(`^\S+ (run|e2e|up|down|simulate --seeds|conform (reporter|aggregator|operator)) `).MatchString(command+" "):
 		return "local"
 	}
 	return "test"

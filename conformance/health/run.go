@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
@@ -70,15 +69,15 @@ func Run(ctx context.Context, s Suite, o Options) (Conclusion, error) {
 	if err != nil {
 		return Conclusion{}, err
 	}
-	var c Conclusion
-	c.Report = &conformance.Report{Suite: s.Name, Seed: uint64(o.Seed), Date: time.Now().UTC().Truncate(time.Second), Results: s.Judge(runs, !o.Subject.SourceOnly())}
+	c := Conclusion{Report: conformance.NewReport(s.Name, suite, uint64(o.Seed))}
+	c.Report.Results = s.Judge(runs, !o.Subject.SourceOnly())
 	for i := range c.Report.Results {
 		r := &c.Report.Results[i]
 		if reason, skipped := o.Skip[r.ID]; skipped {
 			*r = conformance.Result{Check: r.Check, Outcome: conformance.Skipped, Reason: reason}
 		}
 	}
-	c.Report.Conclude(suite)
+	c.Report.Conclude()
 	for _, r := range runs {
 		if !r.Result.Status.Skipped() && r.Result.Status != result.Passed && r.Result.Status != result.Failed {
 			c.Undecided = append(c.Undecided, fmt.Sprintf("%s: %s: %s", r.Result.Scenario, r.Result.Status, strings.Join(r.Result.Reasons, "; ")))

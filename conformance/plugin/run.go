@@ -38,7 +38,8 @@ func Run(ctx context.Context, subject Subject, o Options) (*conformance.Report, 
 // all runs the checks of the session.
 func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
 	o := s.options
-	report := &conformance.Report{Suite: "plugin", Seed: o.Seed, Date: time.Now().UTC().Truncate(time.Second), Capabilities: s.has}
+	report := conformance.NewReport("plugin", Rules(o.Checks), o.Seed)
+	report.Capabilities = s.has
 	for _, c := range o.Checks {
 		if !o.Selects(c.Check) {
 			continue
@@ -52,7 +53,7 @@ func (s *Session) all(ctx context.Context) (*conformance.Report, error) {
 			o.Progress(result)
 		}
 	}
-	report.Conclude(Rules(o.Checks))
+	report.Conclude()
 	return report, nil
 }
 

@@ -65,8 +65,8 @@ func printTable(b *strings.Builder, v Verdict) {
 		switch {
 		case r.Status == Excused:
 			note = "  (" + text.Quoted(r.Excuse) + ")"
-		case r.Unpromised != "" && v.AggregatorProfile != "":
-			note = "  (because " + r.Unpromised + ")"
+		case r.Unjudged != "" && (v.AggregatorProfile != "" || v.Observed):
+			note = "  (because " + r.Unjudged + ")"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%d%s\n", r.ID, r.Status, r.Judged, r.Count, note)
 	}

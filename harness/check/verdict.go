@@ -39,8 +39,8 @@ type Result struct {
 	Measures   []Measure   `json:"measures,omitempty"`
 	// During is how many of Judged were judged while, or shortly after, a fault of each kind was in force.
 	During map[string]int `json:"during,omitempty"`
-	// Unpromised is why nothing was judged, where the aggregator does not promise it.
-	Unpromised string `json:"unpromised,omitempty"`
+	// Unjudged is why the run is not judged by it: the aggregator does not promise it, or nothing could show it.
+	Unjudged string `json:"unjudged,omitempty"`
 	// Excuse is the scenario's reason, where it has one.
 	Excuse string `json:"excuse,omitempty"`
 	// House are the violations of house rules that fail nothing: those of a run that is judged by the sources alone. Count is without them.
@@ -69,6 +69,7 @@ type Verdict struct {
 	Operator string  `json:"operator,omitempty"` // under test; empty: there is none, or it is this project's
 	// AggregatorProfile names what the aggregator promises; empty: the default.
 	AggregatorProfile string       `json:"aggregatorProfile,omitempty"`
+	Observed          bool         `json:"observed,omitempty"` // objects were watched and nothing else
 	Reproduce         string       `json:"reproduce,omitempty"`
 	Events            int          `json:"events"`
 	Actions           int          `json:"actions"`
@@ -99,7 +100,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	events = facts.Without(events, func(e *history.Event) bool { return !e.HasPayload() }) // history.Read refuses them, but a caller may pass some
 	all := facts.All(events)
 	v := all[0]
-	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), AggregatorProfile: v.Run.AggregatorProfile, Reproduce: v.Run.Reproduce, Events: len(events)}
+	out := Verdict{Scenario: v.Run.Scenario, Backend: v.Run.Backend, Plugin: v.Run.Plugin.String(), Operator: v.Run.OperatorUnderTest.String(), AggregatorProfile: v.Run.AggregatorProfile, Observed: v.Run.Observed, Reproduce: v.Run.Reproduce, Events: len(events)}
 	if !v.Period.From.IsZero() {
 		out.Duration = v.Period.Length()
 	}
@@ -112,7 +113,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
 		var f Finding
-		if promised(v, i) {
+		if unjudged(v, i) == "" {
 			f = find(all, i)
 		}
 		switch i.ID {
@@ -136,8 +137,16 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	return out
 }
 
-// promised reports whether the aggregator promises what an invariant is about.
-func promised(v *facts.Facts, i Invariant) bool { return v.Profile.Makes(i.Promise) }
+// unjudged is why an invariant does not judge a run; empty if it does.
+func unjudged(v *facts.Facts, i Invariant) string {
+	switch {
+	case !v.Profile.Makes(i.Promise):
+		return fmt.Sprintf("an aggregator of the profile %s does not promise %s", v.Profile.Name, i.Promise)
+	case v.Run.Observed && !i.Watched:
+		return "watched objects do not show it: it needs audit logs, plugins' journals or actions"
+	}
+	return ""
+}
 
 // find judges each API server by itself.
 func find(all []*facts.Facts, i Invariant) Finding {
@@ -157,7 +166,8 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 		house = f.TakeHouse()
 	}
 	r := Result{ID: i.ID, Statement: i.Statement, Source: i.Source, Judged: f.Judged, Count: f.Count, Measures: f.Measures, During: countDuring(faults, f.When), Excuse: reason, Status: Passed, timed: i.Timed != NoneTimed}
-	excused = excused && promised(v, i)
+	r.Unjudged = unjudged(v, i)
+	excused = excused && r.Unjudged == ""
 	switch {
 	case f.Count > 0 && excused:
 		r.Status = Excused
@@ -168,9 +178,6 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 		f.Violate(Violation{At: v.Period.To, Seen: "the scenario excuses this invariant (" + text.Quoted(reason) + "), but it held", Allowed: "an excuse only for what is violated: remove the excuse, it is stale"})
 	case f.Judged == 0:
 		r.Status = NotJudged
-	}
-	if !promised(v, i) {
-		r.Unpromised = fmt.Sprintf("an aggregator of the profile %s does not promise %s", v.Profile.Name, i.Promise)
 	}
 	first := func(all []Violation) (some []Violation) {
 		for _, x := range all[:min(len(all), MaxViolations)] {

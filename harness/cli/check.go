@@ -11,6 +11,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 func newCheckCommand(x standard.Extensions) *cobra.Command {
@@ -25,7 +26,7 @@ Nothing but the file is looked at: a history from another machine is judged just
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			bad, inconclusive := 0, 0
-			words := progressOf(cmd, output)
+			words := program.Progress(cmd, output)
 			var all []checkedHistory
 			for _, path := range args {
 				events, err := history.ReadFile(path)
@@ -55,9 +56,9 @@ Nothing but the file is looked at: a history from another machine is judged just
 			case err != nil:
 				return err
 			case bad > 0:
-				return failed()
+				return program.Failed()
 			case inconclusive > 0:
-				return &exitError{code: ExitCouldNotRun}
+				return &program.ExitError{Code: program.ExitCouldNotRun}
 			}
 			return nil
 		},

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,8 +11,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/choice"
-	template "github.com/kmsharness/kmsharness/internal/command"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -72,39 +69,9 @@ func completeScenarios(*cobra.Command, []string, string) ([]cobra.Completion, co
 
 const strictUsage = "house rules, which no source demands, fail also programs that are not this project's"
 
-// given are the flags of a set that were given, but for some, for a process that is to have the same.
-func given(flags *pflag.FlagSet, prefix string, but ...string) (args []string) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || slices.Contains(but, f.Name) {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			args = append(args, prefix+f.Name+"="+value)
-		}
-	})
-	return args
-}
-
-// shellWords are the flags of a set that were given, but for some, as a shell reads them. A credential in them is not shown.
-func shellWords(flags *pflag.FlagSet, but ...string) (words []string) {
-	for _, flag := range given(flags, "--", but...) {
-		name, value, _ := strings.Cut(flag, "=")
-		if flags.Lookup(name[2:]).Value.Type() == "bool" {
-			words = append(words, strings.TrimSuffix(flag, "=true"))
-			continue
-		}
-		words = append(words, name+" "+quoted(template.Redacted(value)))
-	}
-	return words
-}
-
 // judgedAlike are the flags that give another run the same system under test, and judge it by the same rules.
 func (c *common) judgedAlike() []string {
-	return append(shellWords(c.system.FlagSet), shellWords(c.passed, "contract", "publish", "artifacts", "seed")...)
+	return append(program.ShellWords(c.system.FlagSet), program.ShellWords(c.passed, "contract", "publish", "artifacts", "seed")...)
 }
 
 // choose makes the backend of a name for the system under test. It starts nothing, and finds mistakes in the description.
@@ -119,7 +86,7 @@ func (c *common) inForms(all []*scenario.Scenario) (_ []*scenario.Scenario, err 
 		return nil, err
 	}
 	if all, err = scenario.Published(all, c.publish); err != nil {
-		return nil, usage("--publish %v", err)
+		return nil, fmt.Errorf("--publish %v", err)
 	}
 	c.sut.Streaming = c.publish == scenario.PublishStream
 	return all, nil
@@ -134,26 +101,13 @@ func inForm(all []*scenario.Scenario, sut *choose.Options, system *undertest.Fla
 		*sut, err = sut.InForm(contract)
 	}
 	if err != nil {
-		return nil, usage("--contract %v", err)
+		return nil, fmt.Errorf("--contract %v", err)
 	}
 	return out, nil
-}
-
-// lines is a progress function that prints lines.
-func lines(w io.Writer) func(string) {
-	return func(line string) { fmt.Fprintln(w, line) }
 }
 
 // verbose reports whether a command shows each step.
 func verbose(cmd *cobra.Command) bool {
 	is, err := cmd.Flags().GetBool("verbose")
 	return err == nil && is
-}
-
-// progressOf is where a command shows how far it is: nowhere with --quiet, or if a program reads what it prints.
-func progressOf(cmd *cobra.Command, output *printer.Output) io.Writer {
-	if quiet, _ := cmd.Flags().GetBool("quiet"); quiet || output.Structured() {
-		return io.Discard
-	}
-	return cmd.OutOrStdout()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // concluded is the exit code and the text for results, interrupted or not.
@@ -59,7 +60,7 @@ func TestOneSetOfResults(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if code, err := conclude(t.Context(), &out, &printer.Output{}, dir, "local", time.Now()); err != nil || code != ExitCouldNotRun {
+	if code, err := conclude(t.Context(), &out, &printer.Output{}, dir, "local", time.Now()); err != nil || code != program.ExitCouldNotRun {
 		t.Fatalf("exit code %d, %v", code, err)
 	}
 	counts := "1 passed, 0 failed, 0 not supported, 1 COULD NOT RUN, 1 interrupted, 2 NOT BEGUN"
@@ -92,14 +93,14 @@ func TestAnInterruptIsNoVerdict(t *testing.T) {
 		statuses    []string
 		want        int
 	}{
-		{false, []string{"passed"}, ExitPassed},
-		{false, nil, ExitFailed}, // nothing ran
-		{true, []string{"passed"}, ExitCouldNotRun},
-		{true, nil, ExitCouldNotRun},
-		{true, []string{"passed", "failed"}, ExitFailed}, // what was seen stays
-		{false, []string{"passed", "inconclusive"}, ExitCouldNotRun},
-		{false, []string{"passed", "interrupted"}, ExitCouldNotRun},
-		{false, []string{"inconclusive", "failed", "interrupted"}, ExitFailed},
+		{false, []string{"passed"}, program.ExitPassed},
+		{false, nil, program.ExitFailed}, // nothing ran
+		{true, []string{"passed"}, program.ExitCouldNotRun},
+		{true, nil, program.ExitCouldNotRun},
+		{true, []string{"passed", "failed"}, program.ExitFailed}, // what was seen stays
+		{false, []string{"passed", "inconclusive"}, program.ExitCouldNotRun},
+		{false, []string{"passed", "interrupted"}, program.ExitCouldNotRun},
+		{false, []string{"inconclusive", "failed", "interrupted"}, program.ExitFailed},
 	} {
 		code, text := concluded(t, test.interrupted, test.statuses...)
 		if code != test.want || strings.Contains(text, "interrupted:") != test.interrupted {

@@ -1,282 +1,208 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
+	"context"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
-	"regexp"
-	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	conform "github.com/kmsharness/kmsharness/conformance/command"
 	"github.com/kmsharness/kmsharness/conformance/health"
-	"github.com/kmsharness/kmsharness/conformance/plugin"
-	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/harness/backend/choose"
+	"github.com/kmsharness/kmsharness/harness/outdir"
+	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
-	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/choice"
+	"github.com/kmsharness/kmsharness/internal/program"
+	"github.com/kmsharness/kmsharness/scenarios"
 )
 
 func newConformCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "conform",
-		Short: "Certify programs of others: KMS v2 plugins, reporters, aggregators",
-		Long: `Run a suite of checks and write a report that can be published and compared. Each check has a stable id, a rule and the source of the rule.
-Exit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive, or partial: checks were left out by --focus.`,
-	}
-	cmd.AddCommand(newConformPluginCommand(), newConformReporterCommand(), newConformAggregatorCommand(), newConformOperatorCommand(), newConformCompareCommand(), newConformRenderCommand())
+	cmd := conform.NewConform("kmsharness", rules)
+	cmd.AddCommand(newConformReporterCommand(), newConformAggregatorCommand(), newConformOperatorCommand())
 	return cmd
-}
-
-type conformFlags struct {
-	out, junit      string
-	profiles, focus string
-	skip            []string
-	repeat          int
-	seed            uint64
-	list            bool
-	system          *undertest.Flags
-	output          *printer.Output
-}
-
-// register adds the flags of a suite, with those of the program that it certifies.
-func (f *conformFlags) register(cmd *cobra.Command, suite string) {
-	flags := cmd.Flags()
-	f.system = undertest.AddFlags(cmd, suite)
-	f.output = printer.AddFlag(cmd, printer.Wide)
-	flags.StringVar(&f.out, "out", "_artifacts/conformance-"+suite, "folder for report.yaml, report.md and report.html; empty: none")
-	flags.StringVar(&f.junit, "junit", "", "file for the results as JUnit; empty: none")
-	flags.StringVar(&f.profiles, "profile", "", "profiles to check, separated by commas: core, extended, robustness (default: all)")
-	flags.StringVar(&f.focus, "focus", "", "check only ids that match this regular expression; such a run is partial and ends with 2 unless a check fails")
-	flags.StringArrayVar(&f.skip, "skip", nil, "leave a check out, ID=REASON; the report shows the reason; may be repeated")
-	flags.IntVar(&f.repeat, "repeat", 1, "run the suite this many times; a check that fails once has failed")
-	flags.Uint64Var(&f.seed, "seed", 1, "seed of what is random")
-	flags.BoolVar(&f.list, "list", false, "list the checks and exit")
-}
-
-// selection is what the flags say about the checks to run.
-func (f *conformFlags) selection() (s conformance.Selection, err error) {
-	if f.repeat < 1 {
-		return s, usage("--repeat %d: expected 1 or more", f.repeat)
-	}
-	if f.profiles != "" {
-		if s.Profiles, err = conformance.ParseProfiles(f.profiles); err != nil {
-			return s, usage("--profile: %v", err)
-		}
-	}
-	if f.focus != "" {
-		if s.Focus, err = regexp.Compile(f.focus); err != nil {
-			return s, usage("--focus: %v", err)
-		}
-	}
-	s.Skip = map[string]string{}
-	for _, text := range f.skip {
-		id, reason, ok := strings.Cut(text, "=")
-		if !ok || strings.TrimSpace(reason) == "" {
-			return s, usage("--skip %q: expected ID=REASON, with a reason", text)
-		}
-		s.Skip[id] = reason
-	}
-	return s, nil
-}
-
-// conclude completes a report, writes it, prints its end, and gives the exit code of the command. name is that of a product which has none.
-func (f *conformFlags) conclude(cmd *cobra.Command, report *conformance.Report, p undertest.Product, name string) error {
-	report.Implementation = conformance.Implementation{Name: cmp.Or(p.Name, name), Version: p.Version, Organization: p.Organization, URL: p.URL}
-	report.Versions = versions()
-	report.Reproduce = strings.Join(append([]string{cmd.CommandPath()}, shellWords(cmd.Flags(), "out", "junit")...), " ")
-	if err := f.output.Print(cmd.OutOrStdout(), report, func(w io.Writer) error { report.Print(w); return nil }); err != nil {
-		return err
-	}
-	if f.out != "" {
-		err := errors.Join(
-			result.Write(filepath.Join(f.out, "report.yaml"), report.Write),
-			result.Write(filepath.Join(f.out, "report.md"), report.WriteMarkdown),
-			result.Write(filepath.Join(f.out, "report.html"), report.WriteHTML),
-		)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(progressOf(cmd, f.output), "\nreport: %s\n", filepath.Join(f.out, "report.yaml"))
-	}
-	if f.junit != "" {
-		if err := result.Write(f.junit, report.WriteJUnit); err != nil {
-			return err
-		}
-	}
-	return verdictError(report)
-}
-
-// verdictError gives the exit code of a verdict. A partial run is not conformance, and an inconclusive one neither a pass nor a failure.
-func verdictError(report *conformance.Report) error {
-	verdict := report.Verdict()
-	switch verdict {
-	case conformance.Conformant:
-		return nil
-	case conformance.NotConformant:
-		return failed()
-	case conformance.Partial:
-		notRun := 0
-		for _, p := range report.Profiles {
-			notRun += p.NotRun
-		}
-		return usage("%s: %d checks of these profiles were not run: this is no conformance", verdict, notRun)
-	}
-	return usage("%s: the machine starved during %d checks: run again on a quieter machine", verdict, len(report.With(conformance.Inconclusive)))
-}
-
-// versions are those of this program and of the KMS API that it was built with.
-func versions() map[string]string {
-	all := map[string]string{"kmsharness": "(devel)"}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return all
-	}
-	if info.Main.Version != "" {
-		all["kmsharness"] = info.Main.Version
-	}
-	for _, m := range info.Deps {
-		if m.Path == "k8s.io/kms" {
-			all[m.Path] = m.Version
-		}
-	}
-	return all
-}
-
-var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
-
-// quoted is a word as a shell reads it.
-func quoted(word string) string {
-	if plain.MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func newConformCompareCommand() *cobra.Command {
-	var all bool
-	var output *printer.Output
-	cmd := &cobra.Command{
-		Use:   "compare REPORT...",
-		Short: "Compare reports: a matrix of checks and subjects",
-		Long:  "Print a row for each check whose outcome differs between the reports. Exit code 1 if any differs.",
-		Example: `  kmsharness conform compare conformance/reports/*.yaml
-  kmsharness conform compare --all a/report.yaml b/report.yaml`,
-		Args: cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			reports, err := readReports(files)
-			if err != nil {
-				return err
-			}
-			var matrix bytes.Buffer
-			equal, err := conformance.Compare(&matrix, reports, all)
-			if err == nil {
-				err = output.Print(cmd.OutOrStdout(), outcomes(reports), func(w io.Writer) error {
-					_, err := matrix.WriteTo(w)
-					return err
-				})
-			}
-			if err == nil && !equal {
-				return failed()
-			}
-			return err
-		},
-	}
-	output = printer.AddFlag(cmd)
-	cmd.Flags().BoolVar(&all, "all", false, "also checks whose outcomes are equal")
-	return cmd
-}
-
-// outcomes of all checks, by their ids, of each report, by the name of its subject.
-func outcomes(reports []*conformance.Report) map[string]map[string]conformance.Outcome {
-	all := map[string]map[string]conformance.Outcome{}
-	for _, report := range reports {
-		for _, r := range report.Results {
-			if all[r.ID] == nil {
-				all[r.ID] = map[string]conformance.Outcome{}
-			}
-			all[r.ID][strings.TrimSpace(report.Implementation.Name+" "+report.Implementation.Version)] = r.Outcome
-		}
-	}
-	return all
-}
-
-func newConformRenderCommand() *cobra.Command {
-	var output *printer.Output
-	cmd := &cobra.Command{
-		Use:     "render REPORT",
-		Short:   "Write a report as Markdown, HTML or text again",
-		Example: "  kmsharness conform render -o markdown conformance/reports/fake-kms-plugin.yaml",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error {
-			reports, err := readReports(files)
-			if err != nil {
-				return err
-			}
-			return output.Print(cmd.OutOrStdout(), reports[0], func(w io.Writer) error {
-				switch {
-				case output.Is("markdown"):
-					return reports[0].WriteMarkdown(w)
-				case output.Is("html"):
-					return reports[0].WriteHTML(w)
-				}
-				reports[0].Print(w)
-				return nil
-			})
-		},
-	}
-	output = printer.AddFlag(cmd, "markdown", "html")
-	return cmd
-}
-
-func printChecks(w io.Writer, output *printer.Output, checks []conformance.Check) error {
-	table := printer.Table{Columns: []string{"CHECK", "PROFILE", "RULE", "NEEDS", "SOURCE"}, Narrow: 3}
-	for _, c := range checks {
-		var needs []string
-		for _, n := range c.Needs {
-			needs = append(needs, string(n))
-		}
-		table.Rows = append(table.Rows, []string{c.ID, string(c.Profile), c.Rule, strings.Join(needs, ","), c.Source})
-	}
-	err := output.PrintTable(w, checks, table)
-	if err == nil && !output.Structured() {
-		_, err = fmt.Fprintf(w, "%d checks\n", len(checks))
-	}
-	return err
 }
 
 // rules are all checks of each suite, by its name.
-func rules() (map[string][]conformance.Check, error) {
+func rules() (conform.Suites, error) {
 	suites, err := health.Suites()
 	if err != nil {
 		return nil, err
 	}
-	all := map[string][]conformance.Check{"plugin": plugin.Rules(plugin.Catalogue())}
+	all := conform.Suites{conform.Plugin: conform.PluginRules()}
 	for _, s := range suites {
 		all[s.Name] = s.Rules()
 	}
 	return all, nil
 }
 
-func readReports(files []string) (reports []*conformance.Report, err error) {
-	all, err := rules()
+// healthFlags are the flags of the commands that certify reporters, aggregators and operators.
+type healthFlags struct {
+	conform.Flags
+	subject  string       // the name of the suite
+	suite    health.Suite // loaded by run
+	backend  string
+	contract string
+	procs    int
+	sut      choose.Options
+}
+
+func newConformReporterCommand() *cobra.Command {
+	return newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
+without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --system mine.yaml`)
+}
+
+func newConformAggregatorCommand() *cobra.Command {
+	return newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+House rules, such as the reasons of the rollups, fail nothing without --strict.`,
+		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig}'`)
+}
+
+func newConformOperatorCommand() *cobra.Command {
+	return newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
+Checks of what only this project's operator promises are not supported, each with its reason.`,
+		`  kmsharness conform operator --operator-patience 4 --operator-command 'my-operator {kubeconfig}'
+  kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
+}
+
+// newHealthCommand certifies the program of a role, which is also the name of the suite.
+func newHealthCommand(role, long, example string) *cobra.Command {
+	f := healthFlags{subject: role, contract: scenario.ContractConditions}
+	cmd := &cobra.Command{
+		Use:     role,
+		Short:   "Certify " + map[bool]string{false: "an ", true: "a "}[role == health.Reporter] + role + " by scenarios of the catalogue",
+		Long:    long + "\nExit codes: 0 conformant, 1 not conformant, 2 could not run, inconclusive or partial.",
+		Example: example,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.Register(cmd, role)
+	flags := cmd.Flags()
+	choice.Add(cmd, &f.backend, "backend", "", "auto", choose.Expected(), append(choose.Names(), "auto")...)
+	flags.IntVar(&f.procs, "procs", 0, "scenarios side by side, 1 to 16 (default: 3 on local, else 2)")
+	flags.BoolVar(&f.sut.Strict, "strict", false, strictUsage)
+	if role != health.Operator {
+		choice.Add(cmd, &f.contract, "contract", "", scenario.ContractConditions, "wire form of the reports: conditions, healthreports or both", forms()...)
+	}
+	return cmd
+}
+
+func (f *healthFlags) run(cmd *cobra.Command) (err error) {
+	if f.suite, err = health.Load(f.subject); err != nil {
+		return err
+	}
+	if f.List {
+		return conform.PrintChecks(cmd.OutOrStdout(), f.Output, f.suite.Rules())
+	}
+	o, err := f.options(cmd)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && info.IsDir() {
-			file = filepath.Join(file, "report.yaml")
+	unlock, err := outdir.Prepare(cmd.CommandPath(), f.Out)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	out := program.Progress(cmd, f.Output)
+	if err := ensurePrograms(cmd.Context(), out, f.backend); err != nil {
+		return err
+	}
+	sweep := choose.Watch(cmd.Context(), f.backend, f.sut)
+	c, err := f.rounds(cmd.Context(), o)
+	if err := cmp.Or(err, closeBackend(cmd.Context(), o.Backend), sweepAfter(cmd.Context(), sweep, o.Progress)); err != nil {
+		return err
+	}
+	err = f.Conclude(cmd, c.Report, f.product(), "kmsharness "+f.subject)
+	if !f.Output.Structured() {
+		fmt.Fprintln(cmd.OutOrStdout())
+		if err := f.Output.PrintTable(cmd.OutOrStdout(), nil, health.Table(c.Report)); err != nil {
+			return err
 		}
-		r, err := conformance.ReadReport(file, func(suite string) []conformance.Check { return all[suite] })
+	}
+	for _, reason := range c.Undecided {
+		fmt.Fprintln(out, "not judged:", reason)
+	}
+	if len(c.Undecided) > 0 && len(c.Report.With(conformance.Failed)) == 0 {
+		return fmt.Errorf("%d scenarios gave neither a pass nor a failure: run again on a quieter machine, or see the reasons above", len(c.Undecided))
+	}
+	return err
+}
+
+// options checks the flags and prepares the run. Nothing is started.
+func (f *healthFlags) options(cmd *cobra.Command) (o health.Options, err error) {
+	s, err := f.Selection()
+	if err != nil {
+		return o, err
+	}
+	if f.Out == "" {
+		return o, fmt.Errorf("--out: expected a folder, for the history and the verdict of each scenario")
+	}
+	if f.backend, _, err = choose.Name(f.backend); err != nil {
+		return o, err
+	}
+	f.procs = cmp.Or(f.procs, choose.Processes(f.backend))
+	if f.procs < 1 || f.procs > 16 {
+		return o, fmt.Errorf("--procs %d: expected 1 to 16", f.procs)
+	}
+	all, err := scenarios.Load()
+	if err == nil {
+		all, err = inForm(all, &f.sut, f.System, f.contract)
+	}
+	if err != nil {
+		return o, err
+	}
+	f.sut.Idle = f.procs
+	b, err := choose.New(f.backend, f.sut)
+	if err != nil {
+		return o, f.System.Explain(err)
+	}
+	progress := program.Progress(cmd, f.Output)
+	o = health.Options{
+		Backend: b, Subject: f.sut, Catalogue: scenarios.Alike(all, func(s *scenario.Scenario) string { return choose.Plane(f.backend, s) }), Out: f.Out, Seed: int64(f.Seed), Parallel: f.procs,
+		Selection: s, Flags: program.ShellWords(cmd.Flags(), "backend", "contract", "focus", "junit", "out", "procs", "profile", "repeat", "seed", "skip"), Progress: program.Lines(progress),
+	}
+	if verbose(cmd) {
+		o.Steps = func(scenario, step string) { fmt.Fprintf(progress, "%-42s %s\n", scenario, step) }
+	}
+	return o, nil
+}
+
+// rounds runs the suite as often as asked for. A check that fails once has failed.
+func (f *healthFlags) rounds(ctx context.Context, o health.Options) (all health.Conclusion, err error) {
+	out := o.Out
+	for n := range f.Repeat {
+		if f.Repeat > 1 {
+			o.Progress(fmt.Sprintf("== round %d of %d", n+1, f.Repeat))
+			o.Out = filepath.Join(out, fmt.Sprintf("round-%d", n+1))
+		}
+		c, err := health.Run(ctx, f.suite, o)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
-		reports = append(reports, r)
+		if all.Report == nil {
+			all.Report = c.Report
+		} else {
+			all.Report.Merge(c.Report)
+		}
+		all.Undecided = append(all.Undecided, c.Undecided...)
 	}
-	return reports, nil
+	return all, nil
+}
+
+// product is the subject as the report names it.
+func (f *healthFlags) product() undertest.Product {
+	p, command := f.sut.Reporter.Product, f.sut.Reporter.Command
+	switch f.subject {
+	case health.Aggregator:
+		p, command = f.sut.Aggregator.Product, f.sut.Aggregator.Command
+	case health.Operator:
+		p, command = f.sut.Operator.Product, f.sut.Operator.Command
+	}
+	p.Name = cmp.Or(p.Name, undertest.NameOf(command))
+	return p
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Two runs that agree end with 0, two that do not with 1; a hint is no difference.
@@ -28,11 +29,11 @@ func TestDiffOfRuns(t *testing.T) {
 		code int
 		want string
 	}{
-		"the same":   {[]string{good, good}, ExitPassed, "differences: 0 in 0 of 1 scenarios, 0 hints"},
-		"a failure":  {[]string{good, bad}, ExitFailed, "differences: 2 in 1 of 1 scenarios, 0 hints"},
-		"no hints":   {[]string{good, unjudged}, ExitPassed, "differences: 0 in 0 of 1 scenarios, 0 hints"},
-		"hints":      {[]string{"--hints", good, unjudged}, ExitPassed, "differences: 0 in 0 of 1 scenarios, 1 hints"},
-		"the reason": {[]string{bad, good}, ExitFailed, "violated"},
+		"the same":   {[]string{good, good}, program.ExitPassed, "differences: 0 in 0 of 1 scenarios, 0 hints"},
+		"a failure":  {[]string{good, bad}, program.ExitFailed, "differences: 2 in 1 of 1 scenarios, 0 hints"},
+		"no hints":   {[]string{good, unjudged}, program.ExitPassed, "differences: 0 in 0 of 1 scenarios, 0 hints"},
+		"hints":      {[]string{"--hints", good, unjudged}, program.ExitPassed, "differences: 0 in 0 of 1 scenarios, 1 hints"},
+		"the reason": {[]string{bad, good}, program.ExitFailed, "violated"},
 	} {
 		code, out, errs := command(t, append([]string{"diff"}, c.args...)...)
 		if code != c.code || !strings.Contains(out, c.want) || errs != "" {

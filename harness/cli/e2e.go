@@ -14,9 +14,11 @@ import (
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 	"github.com/kmsharness/kmsharness/scenarios"
 )
 
@@ -74,15 +76,15 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 		f.procs = choose.Processes(name)
 	}
 	if f.procs < 1 || f.procs > 16 {
-		return usage("--procs %d: expected 1 to 16", f.procs)
+		return fmt.Errorf("--procs %d: expected 1 to 16", f.procs)
 	}
 	if f.time < 0 {
-		return usage("--time %v: expected a duration above 0, for example 20m", f.time)
+		return fmt.Errorf("--time %v: expected a duration above 0, for example 20m", f.time)
 	}
 	if _, err := f.choose(name); err != nil { // before every process of the suite finds the mistake
 		return err
 	}
-	out := progressOf(cmd, f.output)
+	out := program.Progress(cmd, f.output)
 	fmt.Fprintf(out, "e2e: backend %s (%s), wire form of the reports: %s\n", name, why, f.contract)
 	f.backend = name
 	var notice string
@@ -101,7 +103,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	unlock, err := prepareOut(cmd, f.out)
+	unlock, err := outdir.Prepare(cmd.CommandPath(), f.out)
 	if err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (f *e2eFlags) run(cmd *cobra.Command) error {
 	if suiteErr != nil {
 		fmt.Fprintf(out, "suite: %v\n", suiteErr)
 	}
-	if err := cmp.Or(err, sweepAfter(cmd.Context(), sweep, lines(out))); err != nil {
+	if err := cmp.Or(err, sweepAfter(cmd.Context(), sweep, program.Lines(out))); err != nil {
 		return err
 	}
 	code, err := conclude(cmd.Context(), cmd.OutOrStdout(), f.output, f.out, name, began)
@@ -139,7 +141,7 @@ func ensurePrograms(ctx context.Context, w io.Writer, backend string) error {
 	if backend != local.Name {
 		return nil
 	}
-	if _, err := assets.Ensure(ctx, assets.Options{Progress: lines(w)}); err != nil {
+	if _, err := assets.Ensure(ctx, assets.Options{Progress: program.Lines(w)}); err != nil {
 		return fmt.Errorf("control-plane binaries: %w", err)
 	}
 	return nil
@@ -160,19 +162,19 @@ func sweepAfter(ctx context.Context, sweep func(context.Context, func(string)) e
 func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, backend string, began time.Time) (code int, err error) {
 	known, err := statementIDs()
 	if err != nil {
-		return ExitCouldNotRun, err
+		return program.ExitCouldNotRun, err
 	}
 	written, pageErr := render.Write(render.Options{Dirs: []string{dir}, Out: dir, Took: time.Since(began), Statements: known})
 	summary := written.Summary
 	summary.Backend, summary.Took = backend, time.Since(began)
 	if err := summary.SaveJUnit(dir); err != nil {
-		return ExitCouldNotRun, err
+		return program.ExitCouldNotRun, err
 	}
 	if code = summary.ExitCode(); ctx.Err() != nil && summary.Count(result.Failed) == 0 {
-		code = ExitCouldNotRun
+		code = program.ExitCouldNotRun
 	}
 	if pageErr != nil && output.Structured() {
-		return ExitCouldNotRun, pageErr
+		return program.ExitCouldNotRun, pageErr
 	}
 	return code, output.Print(w, written.Machine, func(w io.Writer) error {
 		fmt.Fprintf(w, "\n%s\n\n", written.Coverage)
@@ -193,11 +195,11 @@ func conclude(ctx context.Context, w io.Writer, output *printer.Output, dir, bac
 
 // e2eVerdict: the results decide; a suite that failed although every result passed has a defect of its own.
 func e2eVerdict(code int, suiteErr error) error {
-	if code == ExitPassed && suiteErr != nil {
-		return usage("the suite failed although every scenario that was judged passed: %v", suiteErr)
+	if code == program.ExitPassed && suiteErr != nil {
+		return fmt.Errorf("the suite failed although every scenario that was judged passed: %v", suiteErr)
 	}
-	if code != ExitPassed {
-		return &exitError{code: code}
+	if code != program.ExitPassed {
+		return &program.ExitError{Code: code}
 	}
 	return nil
 }
@@ -212,7 +214,7 @@ func suitePrograms() (suite, runner string, err error) {
 	suite, runner = filepath.Join(dir, "scenarios.test"), filepath.Join(dir, "ginkgo")
 	for _, path := range []string{suite, runner} {
 		if _, err := os.Stat(path); err != nil {
-			return "", "", usage("%s is missing beside kmsharness: run make build", filepath.Base(path))
+			return "", "", fmt.Errorf("%s is missing beside kmsharness: run make build", filepath.Base(path))
 		}
 	}
 	return suite, runner, nil

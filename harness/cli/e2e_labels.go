@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,11 +33,11 @@ func checkLabels(filter string, all []*scenario.Scenario) (selected int, err err
 	}
 	for _, label := range labelsIn(filter) {
 		if !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, label) }) {
-			return 0, usage("--labels %q: no scenario has the label %q%s", filter, label, suggest.DidYouMean(label, known))
+			return 0, fmt.Errorf("--labels %q: no scenario has the label %q%s", filter, label, suggest.DidYouMean(label, known))
 		}
 	}
 	if selected == 0 {
-		return 0, usage("--labels %q: expected a filter that selects a scenario", filter)
+		return 0, fmt.Errorf("--labels %q: expected a filter that selects a scenario", filter)
 	}
 	return selected, nil
 }
@@ -45,14 +46,14 @@ func checkLabels(filter string, all []*scenario.Scenario) (selected int, err err
 func filterSyntax(filter string, err error) error {
 	var g types.GinkgoError
 	if !errors.As(err, &g) {
-		return usage("--labels %q: %v", filter, err)
+		return fmt.Errorf("--labels %q: %v", filter, err)
 	}
 	before, _, marked := strings.Cut(g.Message, "{{red}}")
 	if !marked {
 		before = filter
 	}
 	what := g.Message[strings.LastIndex(g.Message, "\n")+1:]
-	return usage("--labels %q: column %d: %s", filter, utf8.RuneCountInString(before)+1, strings.TrimSuffix(what, "."))
+	return fmt.Errorf("--labels %q: column %d: %s", filter, utf8.RuneCountInString(before)+1, strings.TrimSuffix(what, "."))
 }
 
 var notLabels = regexp.MustCompile(`/[^/]*/|&&|\|\||[!(),]`)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
+
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // Every mistake on the command line is one line that names the mistake and what was expected, and exit code 2: it says
@@ -97,7 +99,7 @@ func TestMistakesAreOneLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := command(t, c.args...)
-			if code != ExitCouldNotRun || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") != 0 {
+			if code != program.ExitCouldNotRun || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") != 0 {
 				t.Errorf("exit %d, stderr %q, stdout %q; want exit 2 and one line with %q", code, errs, out, c.want)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/report/diverge"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 func newReportCommand() *cobra.Command {
@@ -31,7 +32,7 @@ Exit codes: 0 everything passed, 1 something failed, 2 no verdict.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" && len(args) > 1 {
-				return usage("report of %d folders: name the folder of the page with --out", len(args))
+				return fmt.Errorf("report of %d folders: name the folder of the page with --out", len(args))
 			}
 			if out == "" {
 				out = args[0]
@@ -60,8 +61,8 @@ func writeReport(w io.Writer, output *printer.Output, o render.Options) error {
 	if err != nil {
 		return err
 	}
-	if code := written.Summary.ExitCode(); code != ExitPassed {
-		return &exitError{code: code}
+	if code := written.Summary.ExitCode(); code != program.ExitPassed {
+		return &program.ExitError{Code: code}
 	}
 	return nil
 }
@@ -97,7 +98,7 @@ Exit codes: 0 the same, 1 different, 2 what cannot be read.`,
 			case err != nil:
 				return fmt.Errorf("diff: %w", err)
 			case !same:
-				return failed()
+				return program.Failed()
 			}
 			return nil
 		},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	conform "github.com/kmsharness/kmsharness/conformance/command"
 	pluginCLI "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -35,13 +36,11 @@ func Main(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func runMain(ctx context.Context, x standard.Extensions, args []string, stdout, stderr io.Writer) int {
 	err := program.Execute(ctx, Command(x), args, printer.WithColours(stdout), stderr)
 	var mistakes scenario.Problems
-	switch {
-	case errors.As(err, &mistakes):
+	if errors.As(err, &mistakes) {
 		fmt.Fprintln(stderr, err) // each line begins with file:line:column, which editors and CI look for
-	case err != nil && err.Error() != "":
-		fmt.Fprintln(stderr, "kmsharness:", err)
+		return program.ExitCouldNotRun
 	}
-	return exitCode(err)
+	return program.Exit(stderr, "kmsharness", err)
 }
 
 // Command is the command kmsharness. A program that has it must begin with bubble.Main.
@@ -54,42 +53,6 @@ reporters and the aggregator made of it. Exit codes: 0 passed, 1 failed, 2 could
 	}
 	root.PersistentFlags().BoolP("verbose", "v", false, "also show each step of scenarios that run side by side")
 	root.PersistentFlags().BoolP("quiet", "q", false, "print results only, and no progress")
-	root.AddCommand(newRunCommand(x), newE2ECommand(), newCheckCommand(x), newReportCommand(), newDiffCommand(), newTraceCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(x), newInvariantsCommand(x), pluginCLI.NewFaultsCommand(x.Faults), newConformCommand(), newPreflightCommand(), pluginCLI.NewProfilesCommand(x.Faults.Profiles), pluginCLI.NewPluginCommand(x.Faults))
+	root.AddCommand(newRunCommand(x), newE2ECommand(), newCheckCommand(x), newReportCommand(), newDiffCommand(), newTraceCommand(), newObserveCommand(), newUpCommand(), newDownCommand(), newSimulateCommand(), newScenarioCommand(x), newInvariantsCommand(x), pluginCLI.NewFaultsCommand(x.Faults), newConformCommand(), conform.NewPreflight("kmsharness"), pluginCLI.NewProfilesCommand(x.Faults.Profiles), pluginCLI.NewPluginCommand(x.Faults))
 	return root
-}
-
-// Exit codes of every command.
-const (
-	ExitPassed      = 0
-	ExitFailed      = 1 // something was judged and did not hold
-	ExitCouldNotRun = 2 // nothing can be said about the system under test
-)
-
-// exitError carries an exit code through cobra. An empty text has been told already.
-type exitError struct {
-	code int
-	text string
-}
-
-func (e *exitError) Error() string { return e.text }
-
-// failed ends a command whose verdict has been printed.
-func failed() error { return &exitError{code: ExitFailed} }
-
-// exitCode of what a command returned; everything that is not a verdict means that it could not run.
-func exitCode(err error) int {
-	var e *exitError
-	switch {
-	case err == nil:
-		return ExitPassed
-	case errors.As(err, &e):
-		return e.code
-	default:
-		return ExitCouldNotRun
-	}
-}
-
-// usage is a mistake on the command line, told in one line.
-func usage(format string, args ...any) error {
-	return &exitError{code: ExitCouldNotRun, text: fmt.Sprintf(format, args...)}
 }

@@ -15,11 +15,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // closeTimeout bounds stopping the environments at the end, also after Ctrl-C.
@@ -60,10 +62,10 @@ the logs of every process, and of a scenario that did not pass artifacts/; OUT/i
 
 func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if f.repeat < 1 {
-		return usage("--repeat %d: expected at least 1", f.repeat)
+		return fmt.Errorf("--repeat %d: expected at least 1", f.repeat)
 	}
 	if f.untilFailure && f.repeat > 1 {
-		return usage("--until-failure and --repeat %d: expected one of them", f.repeat)
+		return fmt.Errorf("--until-failure and --repeat %d: expected one of them", f.repeat)
 	}
 	name, _, err := choose.Name(f.backend)
 	if err != nil {
@@ -81,16 +83,16 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err != nil {
 		return err
 	}
-	unlock, err := prepareOut(cmd, f.out)
+	unlock, err := outdir.Prepare(cmd.CommandPath(), f.out)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	sweep := choose.Watch(cmd.Context(), name, f.sut)
 	defer func() {
-		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, lines(progressOf(cmd, f.output))))
+		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, program.Lines(program.Progress(cmd, f.output))))
 	}()
-	began, progress := time.Now(), progressOf(cmd, f.output)
+	began, progress := time.Now(), program.Progress(cmd, f.output)
 	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: f.seed}}); err != nil {
 		return err
 	}
@@ -102,8 +104,8 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err == nil {
 		err = inspect(cmd.Context(), progress, b, f.out)
 	}
-	if err == nil && code != ExitPassed {
-		err = &exitError{code: code}
+	if err == nil && code != program.ExitPassed {
+		err = &program.ExitError{Code: code}
 	}
 	return err
 }
@@ -174,7 +176,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
 			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{Catalogue: f.extensions.Faults}, Seed: f.seed,
-			Reproduce: f.reproduce(s), Progress: lines(w), SourceOnly: f.sut.SourceOnly(), BackOff: f.sut.BackOff(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
+			Reproduce: f.reproduce(s), Progress: program.Lines(w), SourceOnly: f.sut.SourceOnly(), BackOff: f.sut.BackOff(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
 		Invariants: f.extensions.Invariants, Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),
 	})

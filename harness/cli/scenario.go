@@ -37,7 +37,7 @@ func newScenarioCommand(x standard.Extensions) *cobra.Command {
 func findScenario(x standard.Extensions, arg string) (*scenario.Scenario, error) {
 	all, err := load(x, []string{arg})
 	if err == nil && len(all) != 1 {
-		err = usage("%s has %d scenarios, expected one file", arg, len(all))
+		err = fmt.Errorf("%s has %d scenarios, expected one file", arg, len(all))
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func load(x standard.Extensions, args []string) ([]*scenario.Scenario, error) {
 			return nil, err
 		}
 		if slices.ContainsFunc(all, func(other *scenario.Scenario) bool { return other.Name == name }) {
-			return nil, usage("%s: the scenario is given twice", name)
+			return nil, fmt.Errorf("%s: the scenario is given twice", name)
 		}
 		s.File = name // what runs it again, in any folder
 		all = append(all, s)
@@ -91,7 +91,7 @@ func named(catalogue []*scenario.Scenario, name string) (*scenario.Scenario, err
 		known = append(known, s.Name)
 	}
 	typed := strings.TrimSuffix(filepath.Base(name), ".yaml")
-	return nil, usage("%s: no file or folder, and no scenario of the catalogue, has this name%s", name, suggest.DidYouMean(typed, known))
+	return nil, fmt.Errorf("%s: no file or folder, and no scenario of the catalogue, has this name%s", name, suggest.DidYouMean(typed, known))
 }
 
 func newScenarioLintCommand(x standard.Extensions) *cobra.Command {
@@ -198,7 +198,7 @@ With -o json it is the JSON schema. Editors with a YAML language server complete
 				return err
 			}
 			if len(rows) == 0 {
-				return usage("no field has %q in its path", word)
+				return fmt.Errorf("no field has %q in its path", word)
 			}
 			return output.PrintTable(cmd.OutOrStdout(), schema, printer.Table{Columns: []string{"FIELD", "MEANING"}, Rows: rows})
 		},

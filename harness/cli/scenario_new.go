@@ -14,9 +14,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -61,7 +61,7 @@ func (d *draft) ask(in *bufio.Reader, out io.Writer) (err error) {
 		}
 	}
 	if !slices.Contains(scenario.Areas(), d.area) {
-		return usage("area %q: expected %s", d.area, choice.Or(scenario.Areas()))
+		return fmt.Errorf("area %q: expected %s", d.area, choice.Or(scenario.Areas()))
 	}
 	return nil
 }
@@ -130,13 +130,13 @@ func writeSchema(x standard.Extensions) error {
 	if err != nil {
 		return err
 	}
-	return result.Write(scenario.SchemaFile, func(w io.Writer) error { return printer.WriteJSON(w, schema) })
+	return atomicfile.WriteTo(scenario.SchemaFile, func(w io.Writer) error { return printer.WriteJSON(w, schema) })
 }
 
 func writeNew(file string, text []byte) (err error) {
 	f, err := os.OpenFile(filepath.Clean(file), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usage("%s exists already, and is not overwritten", file)
+		return fmt.Errorf("%s exists already, and is not overwritten", file)
 	}
 	if err != nil {
 		return fmt.Errorf("new scenario: %w", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // told runs a command in a folder of its own, and gives what it said.
@@ -27,7 +28,7 @@ func told(t *testing.T, in string, args ...string) (code int, out, problem strin
 	if err != nil {
 		problem = err.Error()
 	}
-	return exitCode(err), stdout.String(), problem
+	return program.ExitCode(err), stdout.String(), problem
 }
 
 // What new writes has no mistakes, whichever way the words came; and it destroys nothing.
@@ -37,10 +38,10 @@ func TestNewScenario(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	code, out, problem := told(t, "A hung Status of one plugin is seen.\nplugin\n", "scenario", "new", "one-hangs")
-	if code != ExitPassed || !strings.Contains(out, "What must hold") || !strings.Contains(out, "one-hangs.yaml has the steps of plugin-hangs") {
+	if code != program.ExitPassed || !strings.Contains(out, "What must hold") || !strings.Contains(out, "one-hangs.yaml has the steps of plugin-hangs") {
 		t.Fatalf("exit %d: %s%s", code, out, problem)
 	}
-	if code, out, problem = told(t, "", "scenario", "lint", "one-hangs.yaml"); code != ExitPassed || out != "1 scenario without mistakes\n" {
+	if code, out, problem = told(t, "", "scenario", "lint", "one-hangs.yaml"); code != program.ExitPassed || out != "1 scenario without mistakes\n" {
 		t.Errorf("exit %d: %s%s", code, out, problem)
 	}
 	for want, args := range map[string][]string{
@@ -50,7 +51,7 @@ func TestNewScenario(t *testing.T) {
 		"title: no answer (or use --title)":  {"x", "--area", "plugin"},
 		`name is "Bad_Name"`:                 {"Bad_Name", "--title", "X.", "--area", "plugin"},
 	} {
-		if code, _, problem := told(t, "", append([]string{"scenario", "new"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
+		if code, _, problem := told(t, "", append([]string{"scenario", "new"}, args...)...); code != program.ExitCouldNotRun || !strings.Contains(problem, want) {
 			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
 		}
 	}
@@ -63,11 +64,11 @@ func TestNewScenario(t *testing.T) {
 func TestScenariosByName(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, command := range []string{"lint", "list", "explain"} {
-		if code, out, problem := told(t, "", "scenario", command, "plugin-hangs"); code != ExitPassed || out == "" {
+		if code, out, problem := told(t, "", "scenario", command, "plugin-hangs"); code != program.ExitPassed || out == "" {
 			t.Errorf("%s: exit %d, %s%s", command, code, out, problem)
 		}
 	}
-	if code, out, problem := told(t, "", "run", "--backend", "sim", "plugin-hangs"); code != ExitPassed {
+	if code, out, problem := told(t, "", "run", "--backend", "sim", "plugin-hangs"); code != program.ExitPassed {
 		t.Errorf("exit %d, %s%s", code, out, problem)
 	}
 	all, err := load(standard.Extensions{}, []string{"plugin-hangs"})
@@ -90,7 +91,7 @@ func TestLintLines(t *testing.T) {
 	}
 	code, _, errs := command(t, "scenario", "lint", "bad.yaml")
 	lines := strings.Split(strings.TrimSpace(errs), "\n")
-	if code != ExitCouldNotRun || len(lines) < 2 {
+	if code != program.ExitCouldNotRun || len(lines) < 2 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	for _, line := range lines {
@@ -109,7 +110,7 @@ func TestExampleOfNewScenario(t *testing.T) {
 
 func TestExplainScenario(t *testing.T) {
 	code, out, problem := told(t, "", "scenario", "explain", "plugin-hangs")
-	if code != ExitPassed {
+	if code != program.ExitPassed {
 		t.Fatal(problem)
 	}
 	for _, want := range []string{"3 nodes with plugins 1", "inject plugin cp-2/* fault=hang method=Status", "within detection: rollup.degraded.status", "for 6I always:", "●━━━"} {
@@ -117,7 +118,7 @@ func TestExplainScenario(t *testing.T) {
 			t.Errorf("expected %q in\n%s", want, out)
 		}
 	}
-	if code, _, problem := told(t, "", "scenario", "explain", "nonsense"); code != ExitCouldNotRun || !strings.Contains(problem, "nonsense") {
+	if code, _, problem := told(t, "", "scenario", "explain", "nonsense"); code != program.ExitCouldNotRun || !strings.Contains(problem, "nonsense") {
 		t.Errorf("exit %d: %s", code, problem)
 	}
 }
@@ -127,10 +128,10 @@ func TestListScenarios(t *testing.T) {
 		t.Skip("long: make simulations")
 	}
 	code, out, problem := told(t, "", "scenario", "list", "--area", "sno")
-	if code != ExitPassed || !strings.Contains(out, "1 node") || !strings.Contains(out, "sim local kind") || strings.Contains(out, "network") {
+	if code != program.ExitPassed || !strings.Contains(out, "1 node") || !strings.Contains(out, "sim local kind") || strings.Contains(out, "network") {
 		t.Errorf("exit %d: %s%s", code, out, problem)
 	}
-	if code, _, problem := told(t, "", "scenario", "list", "--area", "nonsense"); code != ExitCouldNotRun || !strings.Contains(problem, "expected one of") {
+	if code, _, problem := told(t, "", "scenario", "list", "--area", "nonsense"); code != program.ExitCouldNotRun || !strings.Contains(problem, "expected one of") {
 		t.Errorf("exit %d: %s", code, problem)
 	}
 }
@@ -184,10 +185,10 @@ func (s *signalled) until(ctx context.Context, t *testing.T, want string) {
 
 // The schema and the faults are those of the code.
 func TestReferences(t *testing.T) {
-	if code, out, problem := told(t, "", "scenario", "fields", "-o", "json"); code != ExitPassed || !strings.Contains(out, `"socket-stale"`) {
+	if code, out, problem := told(t, "", "scenario", "fields", "-o", "json"); code != program.ExitPassed || !strings.Contains(out, `"socket-stale"`) {
 		t.Errorf("exit %d: %s", code, problem)
 	}
-	if code, out, problem := told(t, "", "faults"); code != ExitPassed || !strings.Contains(out, "hang") {
+	if code, out, problem := told(t, "", "faults"); code != program.ExitPassed || !strings.Contains(out, "hang") {
 		t.Errorf("exit %d: %s%s", code, out, problem)
 	}
 }
@@ -201,12 +202,12 @@ func TestTables(t *testing.T) {
 		"S0-16  covered  sim local ":   {"list", "--statements"},
 		`"wrong": "indented"`:          {"list", "--statements", "-o", "json"},
 	} {
-		if code, out, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitPassed || !strings.Contains(out, want) {
+		if code, out, problem := told(t, "", append([]string{"scenario"}, args...)...); code != program.ExitPassed || !strings.Contains(out, want) {
 			t.Errorf("%v: exit %d, %s%s, expected %q", args, code, out, problem, want)
 		}
 	}
 	for want, args := range map[string][]string{`no field has "nonsense"`: {"fields", "nonsense"}, `"xml" for "-o, --output" flag: expected json, yaml or wide`: {"list", "-o", "xml"}} {
-		if code, _, problem := told(t, "", append([]string{"scenario"}, args...)...); code != ExitCouldNotRun || !strings.Contains(problem, want) {
+		if code, _, problem := told(t, "", append([]string{"scenario"}, args...)...); code != program.ExitCouldNotRun || !strings.Contains(problem, want) {
 			t.Errorf("%v: exit %d, %q, expected %q", args, code, problem, want)
 		}
 	}

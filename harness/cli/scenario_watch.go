@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -32,7 +33,7 @@ func newScenarioWatchCommand(x standard.Extensions) *cobra.Command {
 			if _, err := os.Stat(args[0]); err != nil {
 				return fmt.Errorf("watch a scenario: %w", err)
 			}
-			unlock, err := prepareOut(cmd, out)
+			unlock, err := outdir.Prepare(cmd.CommandPath(), out)
 			if err != nil {
 				return err
 			}

@@ -21,11 +21,13 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 type simulateFlags struct {
@@ -97,7 +99,7 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 	if f.worker {
 		return swarm.Serve(cmd.Context(), s.Options, cmd.InOrStdin(), cmd.OutOrStdout())
 	}
-	unlock, err := prepareOut(cmd, f.out)
+	unlock, err := outdir.Prepare(cmd.CommandPath(), f.out)
 	if err != nil {
 		return err
 	}
@@ -107,14 +109,14 @@ func (f *simulateFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	if len(all.Failed) > 0 {
-		return failed()
+		return program.Failed()
 	}
 	return nil
 }
 
 // simulate runs the seeds and shrinks what failed. After an interrupt it returns what was done.
 func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summary, error) {
-	ctx, w := cmd.Context(), progressOf(cmd, f.output)
+	ctx, w := cmd.Context(), program.Progress(cmd, f.output)
 	all := swarm.NewSummary(s.wanted, s.settings)
 	var last swarm.Seed
 	began := time.Now()
@@ -149,7 +151,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 
 // workerOf starts this program again, with the same flags, to simulate what is asked of it.
 func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
-	args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], []string{"--worker"}, given(cmd.Flags(), "--"))
+	args := slices.Concat(strings.Fields(cmd.CommandPath())[1:], []string{"--worker"}, program.Given(cmd.Flags(), "--"))
 	return func(ctx context.Context) *exec.Cmd {
 		c := exec.CommandContext(ctx, "/proc/self/exe", args...)
 		c.Args[0] = os.Args[0]
@@ -175,7 +177,7 @@ func (f *simulateFlags) timing() (contract.Timing, error) {
 	t.Interval, t.Jitter = f.interval, f.interval/10
 	t.ProbeTimeout, t.WriteTimeout = min(t.ProbeTimeout, f.interval/6), min(t.WriteTimeout, f.interval/3)
 	if err := t.Validate(); err != nil || f.interval < time.Second {
-		return t, usage("--interval %v: expected at least 1s", f.interval)
+		return t, fmt.Errorf("--interval %v: expected at least 1s", f.interval)
 	}
 	return t, nil
 }
@@ -185,17 +187,17 @@ func (f *simulateFlags) simulation() (s simulation, err error) {
 		f.seeds = strconv.FormatInt(f.seed, 10)
 	}
 	if s.wanted, err = swarm.ParseRange(f.seeds); err != nil {
-		return s, usage("--seeds %v", err)
+		return s, fmt.Errorf("--seeds %v", err)
 	}
 	part, err := s.wanted.ParseShard(f.shard)
 	if err != nil {
-		return s, usage("--shard %v", err)
+		return s, fmt.Errorf("--shard %v", err)
 	}
 	if f.jobs < 1 {
-		return s, usage("--jobs %d: expected at least 1", f.jobs)
+		return s, fmt.Errorf("--jobs %d: expected at least 1", f.jobs)
 	}
 	if f.hours < 0 || f.hours > mostHours || math.IsNaN(f.hours) {
-		return s, usage("--hours %v: expected 0 to %d", f.hours, mostHours)
+		return s, fmt.Errorf("--hours %v: expected 0 to %d", f.hours, mostHours)
 	}
 	timing, err := f.timing()
 	if err != nil {

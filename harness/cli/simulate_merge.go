@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 func newMergeCommand() *cobra.Command {
@@ -40,7 +44,7 @@ func merge(cmd *cobra.Command, paths []string, out string, output *printer.Outpu
 		return err
 	}
 	if out != "" {
-		unlock, err := prepareOut(cmd, out)
+		unlock, err := outdir.Prepare(cmd.CommandPath(), out)
 		if err != nil {
 			return err
 		}
@@ -54,9 +58,9 @@ func merge(cmd *cobra.Command, paths []string, out string, output *printer.Outpu
 	}
 	switch {
 	case len(all.Failed) > 0:
-		return failed()
+		return program.Failed()
 	case len(all.Missing()) > 0:
-		return usage("merge: not every seed of %v was simulated: run the missing shards, and merge again", all.Wanted)
+		return fmt.Errorf("merge: not every seed of %v was simulated: run the missing shards, and merge again", all.Wanted)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
 	"github.com/kmsharness/kmsharness/internal/printer"
@@ -29,7 +30,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			if err != nil {
 				return err
 			}
-			unlock, err := prepareOut(cmd, out)
+			unlock, err := outdir.Prepare(cmd.CommandPath(), out)
 			if err != nil {
 				return err
 			}
@@ -42,7 +43,7 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			case err != nil:
 				return err
 			case !ok:
-				return usage("%s: passes with seed %d, expected a scenario that fails", args[0], seed)
+				return fmt.Errorf("%s: passes with seed %d, expected a scenario that fails", args[0], seed)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: %d steps after %d runs, fails with: %s\n", short.File, short.Steps, short.Runs, short.Fails)
 			return err

@@ -20,6 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 const progressEvery = 200 * time.Millisecond
@@ -47,7 +48,7 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	}
 	log, progress := "suite"+s.again+".log", filepath.Join(out, "progress"+s.again+".log") // of Ginkgo, and of its processes
 	args = append(args, s.suite, "--", "--kmsharness.backend", f.backend, "--kmsharness.dir", absolute("."), "--kmsharness.out", out, "--kmsharness.progress", progress)
-	args = append(args, given(f.passed, "--kmsharness.")...)
+	args = append(args, program.Given(f.passed, "--kmsharness.")...)
 	if flags := f.judgedAlike(); len(flags) > 0 {
 		args = append(args, "--kmsharness.flags", strings.Join(flags, " "))
 	}
@@ -80,7 +81,7 @@ func (f *e2eFlags) runSuite(cmd *cobra.Command, s suiteRun) error {
 	run.Cancel = func() error { return unix.Kill(-run.Process.Pid, unix.SIGINT) }
 	run.WaitDelay = interruptGrace
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	defer showProgress(progressOf(cmd, f.output), progress, s.scenarios)()
+	defer showProgress(program.Progress(cmd, f.output), progress, s.scenarios)()
 	if err := run.Run(); err != nil {
 		return fmt.Errorf("%w; its own output is in %s", err, filepath.Join(f.out, log))
 	}

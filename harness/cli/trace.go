@@ -83,10 +83,10 @@ func (f *traceFlags) run(cmd *cobra.Command, args []string) error {
 func (f *traceFlags) check(cmd *cobra.Command, uid string) error {
 	slowest := cmd.Flags().Changed("slowest")
 	if uid != "" && (f.object != "" || slowest || f.uncorrelated) {
-		return usage("trace: choose one of UID, --object, --slowest and --uncorrelated")
+		return fmt.Errorf("trace: choose one of UID, --object, --slowest and --uncorrelated")
 	}
 	if slowest && f.slowest < 1 {
-		return usage("trace: --slowest %d: expected 1 or more", f.slowest)
+		return fmt.Errorf("trace: --slowest %d: expected 1 or more", f.slowest)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func traceArgs(args []string) (run, uid string, err error) {
 			uid = args[0]
 		}
 		if !exists(run) {
-			return "", "", usage("trace: there is no run below %s: name the folder of a run, or its history.jsonl", run)
+			return "", "", fmt.Errorf("trace: there is no run below %s: name the folder of a run, or its history.jsonl", run)
 		}
 	}
 	run, err = historyOf(run)
@@ -124,7 +124,7 @@ func historyOf(path string) (string, error) {
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return "", usage("trace: %v: name the folder of a run, or its history.jsonl", err)
+		return "", fmt.Errorf("trace: %v: name the folder of a run, or its history.jsonl", err)
 	case !info.IsDir():
 		return path, nil
 	case exists(filepath.Join(path, "history.jsonl")):
@@ -133,9 +133,9 @@ func historyOf(path string) (string, error) {
 	below, err := filepath.Glob(filepath.Join(path, "*", "history.jsonl"))
 	switch {
 	case err != nil || len(below) == 0:
-		return "", usage("trace: %s holds no history.jsonl: name the folder of a run", filepath.ToSlash(path))
+		return "", fmt.Errorf("trace: %s holds no history.jsonl: name the folder of a run", filepath.ToSlash(path))
 	case len(below) > 1:
-		return "", usage("trace: %s holds %d runs, %s among them: name one", filepath.ToSlash(path), len(below), filepath.ToSlash(filepath.Dir(below[0])))
+		return "", fmt.Errorf("trace: %s holds %d runs, %s among them: name one", filepath.ToSlash(path), len(below), filepath.ToSlash(filepath.Dir(below[0])))
 	}
 	return below[0], nil
 }

@@ -8,18 +8,19 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/harness/trace"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // A simulated run is traced: everything, one operation, an object, and what OpenTelemetry gets.
 func TestTrace(t *testing.T) {
 	dir := t.TempDir()
-	if code, out, errs := invoke(t, "run", "--backend", "sim", "--out", dir, "../../scenarios/catalogue/uid-followed.yaml"); code != ExitPassed {
+	if code, out, errs := invoke(t, "run", "--backend", "sim", "--out", dir, "../../scenarios/catalogue/uid-followed.yaml"); code != program.ExitPassed {
 		t.Fatalf("%d\n%s%s", code, out, errs)
 	}
 	run := filepath.Join(dir, "uid-followed")
 	code, all, errs := invoke(t, "trace", run, "-o", "json", "--otlp-json", filepath.Join(dir, "traces.json"))
 	var tr trace.Trace
-	if err := json.Unmarshal([]byte(all), &tr); code != ExitPassed || err != nil || len(tr.Operations) < 3 || len(tr.Uncorrelated()) > 0 {
+	if err := json.Unmarshal([]byte(all), &tr); code != program.ExitPassed || err != nil || len(tr.Operations) < 3 || len(tr.Uncorrelated()) > 0 {
 		t.Fatalf("%d %v\n%s%s", code, err, all, errs)
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "traces.json")); err != nil || !strings.Contains(string(text), `"resourceSpans"`) {
@@ -31,7 +32,7 @@ func TestTrace(t *testing.T) {
 		{"TOOK", "trace", run, "--slowest", "2"}, {"Every envelope operation was followed", "trace", run, "--uncorrelated"},
 		{"its key was sealed by encrypt", "trace", run, "--object", "secrets/default/data-1"},
 	} {
-		if code, out, errs := invoke(t, test[1:]...); code != ExitPassed || !strings.Contains(out, test[0]) {
+		if code, out, errs := invoke(t, test[1:]...); code != program.ExitPassed || !strings.Contains(out, test[0]) {
 			t.Errorf("%v: %d\n%s%s", test[1:], code, out, errs)
 		}
 	}
@@ -60,7 +61,7 @@ func TestTraceNamesMistakes(t *testing.T) {
 		`no object "secrets/a/b": this history has no`:     {"trace", one, "--object", "secrets/a/b"},
 	} {
 		code, out, errs := invoke(t, args...)
-		if code != ExitCouldNotRun || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+		if code != program.ExitCouldNotRun || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: %d, %q%q, want %q", args, code, out, errs, want)
 		}
 	}

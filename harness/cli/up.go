@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 type upFlags struct {
@@ -42,7 +43,7 @@ in memory too: this is for an afternoon, not for a week.`,
   kmsharness up --foreground`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return f.run(cmd, given(cmd.Flags(), "--", "output"))
+			return f.run(cmd, program.Given(cmd.Flags(), "--", "output"))
 		},
 	}
 	cmd.Flags().IntVar(&f.controlPlanes, "control-planes", scenario.DefaultControlPlanes, "nodes, each with a kube-apiserver of its own; 1 to 7, 300 MB of memory each")
@@ -57,7 +58,7 @@ in memory too: this is for an afternoon, not for a week.`,
 
 // run also takes the flags, for the process in the background.
 func (f *upFlags) run(cmd *cobra.Command, flags []string) error {
-	ctx, progress := cmd.Context(), progressOf(cmd, f.output)
+	ctx, progress := cmd.Context(), program.Progress(cmd, f.output)
 	if err := f.validate(); err != nil {
 		return err
 	}
@@ -87,20 +88,20 @@ func (f *upFlags) validate() (err error) {
 		return err
 	}
 	if n := f.controlPlanes; n < 1 || n > scenario.MaxControlPlanes {
-		return usage("--control-planes %d: expected 1 to %d", n, scenario.MaxControlPlanes)
+		return fmt.Errorf("--control-planes %d: expected 1 to %d", n, scenario.MaxControlPlanes)
 	}
 	if n := len(f.keyIDs); n < 1 || n > scenario.MaxKeyIDs {
-		return usage("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
+		return fmt.Errorf("--key-ids: %d of them, expected 1 to %d", n, scenario.MaxKeyIDs)
 	}
 	if f.profile != "" && !f.sut.Plugin.IsZero() {
-		return usage("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
+		return fmt.Errorf("--profile and --plugin-command: expected one of them, because the plugin under test has the provider that it has")
 	}
 	for i, id := range f.keyIDs {
 		if _, err := contract.KeyIDOfSocket(contract.SocketPath("/", id)); err != nil {
-			return usage("--key-ids %q: expected letters, digits and dashes, at most 63", id)
+			return fmt.Errorf("--key-ids %q: expected letters, digits and dashes, at most 63", id)
 		}
 		if slices.Contains(f.keyIDs[:i], id) {
-			return usage("--key-ids %q: occurs twice", id)
+			return fmt.Errorf("--key-ids %q: occurs twice", id)
 		}
 	}
 	return nil

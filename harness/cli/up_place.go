@@ -77,7 +77,7 @@ func (p upPlace) take() (*os.File, error) {
 		return nil, err
 	}
 	if held == nil {
-		return nil, usage("an environment is up already (process %d): end it with kmsharness down", owner)
+		return nil, fmt.Errorf("an environment is up already (process %d): end it with kmsharness down", owner)
 	}
 	err = errors.Join(held.Truncate(0), os.RemoveAll(p.file("run")), os.Mkdir(p.file("run"), 0o700))
 	if err == nil {

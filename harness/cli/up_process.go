@@ -48,10 +48,10 @@ func down(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	if held != nil {
-		return errors.Join(usage("no environment is up: start one with kmsharness up"), held.Close())
+		return errors.Join(fmt.Errorf("no environment is up: start one with kmsharness up"), held.Close())
 	}
 	if owner == 0 {
-		return usage("an environment is just being started: try again")
+		return fmt.Errorf("an environment is just being started: try again")
 	}
 	if err := terminate(ctx, owner, place.free); err != nil {
 		return err
@@ -123,7 +123,7 @@ func detach(ctx context.Context, w io.Writer, place upPlace, program string, arg
 		return upState{}, err
 	}
 	if held == nil {
-		return upState{}, usage("an environment is up already (process %d): end it with kmsharness down", owner)
+		return upState{}, fmt.Errorf("an environment is up already (process %d): end it with kmsharness down", owner)
 	}
 	if err := held.Close(); err != nil { // the new one takes the lock itself
 		return upState{}, err
@@ -161,10 +161,10 @@ func awaitUp(ctx context.Context, place upPlace, cmd *exec.Cmd, ready *os.File) 
 	go func() { ended <- cmd.Wait() }()
 	if ctx.Err() != nil {
 		gone := func() (bool, error) { return len(ended) > 0, nil }
-		return state, errors.Join(usage("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, cmd.Process.Pid, gone))
+		return state, errors.Join(fmt.Errorf("the environment was not ready when this was interrupted, or after %v: it was ended", upTimeout), terminate(ctx, cmd.Process.Pid, gone))
 	}
 	<-ended
-	return state, usage("the environment could not be booted: %s", place.lastLine())
+	return state, fmt.Errorf("the environment could not be booted: %s", place.lastLine())
 }
 
 // lastLine is the first line of the error that the process ended with.

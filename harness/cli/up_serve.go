@@ -20,6 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/internal/poll"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // flushEvery is how old the history file may be while an environment is up, so that it can be read beside it.
@@ -48,9 +49,9 @@ func (f *upFlags) serve(ctx context.Context, w io.Writer, place upPlace) (err er
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
 	log := history.NewLog(file)
-	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: lines(w)})
+	env, err := b.Prepare(ctx, backend.Spec{Scenario: f.scenario(), Seed: 1, Log: log, OutDir: place.file("run"), Progress: program.Lines(w)})
 	if ctx.Err() != nil {
-		return usage("interrupted while booting")
+		return fmt.Errorf("interrupted while booting")
 	}
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // command runs kmsharness with a cache of its own.
@@ -46,7 +47,7 @@ func TestUpAndDownMistakes(t *testing.T) {
 		"down":                  "no environment is up",
 	} {
 		code, _, stderr := command(t, strings.Fields(args)...)
-		if code != ExitCouldNotRun || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
+		if code != program.ExitCouldNotRun || !strings.Contains(stderr, want) || strings.Count(stderr, "\n") != 1 {
 			t.Errorf("%s: code %d, %q, want one line with %q", args, code, stderr, want)
 		}
 	}
@@ -61,7 +62,7 @@ func TestOnlyOneIsUp(t *testing.T) {
 	}
 	for _, args := range []string{"up", "up --foreground"} {
 		code, _, stderr := command(t, strings.Fields(args)...)
-		if want := fmt.Sprintf("is up already (process %d)", os.Getpid()); code != ExitCouldNotRun || !strings.Contains(stderr, want) {
+		if want := fmt.Sprintf("is up already (process %d)", os.Getpid()); code != program.ExitCouldNotRun || !strings.Contains(stderr, want) {
 			t.Errorf("%s: code %d, %q, want %q", args, code, stderr, want)
 		}
 	}
@@ -81,7 +82,7 @@ func TestDetach(t *testing.T) {
 		"exit 0": "it did not say why",
 	} {
 		var out bytes.Buffer
-		if _, err := detach(context.Background(), &out, place, "/bin/sh", []string{"-c", script}); err == nil || !strings.Contains(err.Error(), want) || exitCode(err) != ExitCouldNotRun {
+		if _, err := detach(context.Background(), &out, place, "/bin/sh", []string{"-c", script}); err == nil || !strings.Contains(err.Error(), want) || program.ExitCode(err) != program.ExitCouldNotRun {
 			t.Errorf("%s: %v, want %q", script, err, want)
 		}
 	}

@@ -38,6 +38,8 @@ type Run struct {
 	CRDs string `json:"crds,omitempty"`
 	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
 	ReporterIdentity string `json:"reporterIdentity,omitempty"`
+	// Observed: objects were watched and nothing else, by kmsharness observe. There is no audit log, no journal, and no action.
+	Observed bool `json:"observed,omitempty"`
 	// SourceOnly: the system under test is not this project's, and what only decisions of this project demand fails nothing.
 	SourceOnly bool `json:"sourceOnly,omitempty"`
 	// Operator is the plural resource of the operator CR ("kubeapiservers") and ClusterOperator its counterpart.

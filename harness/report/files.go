@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/input"
 )
 
@@ -48,7 +49,7 @@ func (s Summary) Span() time.Duration {
 
 // SaveJUnit writes junit.xml into the output directory.
 func (s Summary) SaveJUnit(out string) error {
-	return result.Write(filepath.Join(out, result.JUnitFile), s.WriteJUnit)
+	return atomicfile.WriteTo(filepath.Join(out, result.JUnitFile), s.WriteJUnit)
 }
 
 type Outcome struct {

@@ -1,9 +1,7 @@
 package result
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -40,22 +38,6 @@ func (r Result) Save(dir string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("save result of %s: %w", r.Scenario, err)
-	}
-	return nil
-}
-
-// Write writes a file at once or not at all, and makes its folder.
-func Write(file string, write func(io.Writer) error) error {
-	var text bytes.Buffer
-	err := write(&text)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o755)
-	}
-	if err == nil {
-		err = atomicfile.Write(file, text.Bytes(), 0o644)
-	}
-	if err != nil {
-		return fmt.Errorf("write %s: %w", file, err)
 	}
 	return nil
 }

@@ -25,6 +25,10 @@ func AddFlags(cmd *cobra.Command, programs ...string) *Flags {
 	f := &Flags{FlagSet: pflag.NewFlagSet("system", pflag.ContinueOnError)}
 	cmd.Flags().StringVar(&f.name, "system", "", "file that describes the system under test (docs/reporter.md); flags override it")
 	names := []string{"system"}
+	if slices.Equal(programs, []string{"plugin"}) {
+		names = append(names, "manifest")
+		cmd.Flags().StringVar(&f.name, "manifest", "", "the same as --system: a file of the plugin's repository that describes it (docs/plugin.md)")
+	}
 	for _, field := range f.system.fields() {
 		usage := field.Tag.Get("usage")
 		program, _, _ := strings.Cut(field.path, ".")
@@ -66,7 +70,11 @@ func (f *Flags) System() (System, error) {
 	})
 	var err error
 	if f.file, f.system, err = read(f.name); err != nil {
-		return System{}, fmt.Errorf("--system %w", err)
+		name := "system"
+		if _, ok := given["manifest"]; ok {
+			name = "manifest"
+		}
+		return System{}, fmt.Errorf("--%s %w", name, err)
 	}
 	for name, value := range given { // the file has overwritten the values
 		if err := f.Lookup(name).Value.Set(value); err != nil {

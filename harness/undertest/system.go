@@ -109,6 +109,12 @@ type Plugin struct {
 	Rotate  string `json:"rotate,omitempty" template:"plugin"`
 	// Count prints how many log-ins the KMS has seen; only kmsharness conform plugin uses it.
 	Count string `json:"count,omitempty" template:"plugin"`
+	// The others are as the flags of kmsharness conform plugin, which alone uses them.
+	Endpoint       string `json:"endpoint,omitempty"`
+	SecondEndpoint string `json:"secondEndpoint,omitempty"`
+	KMSAddresses   string `json:"kmsAddresses,omitempty"` // two, separated by a comma
+	Log            string `json:"log,omitempty"`
+	Profile        string `json:"profile,omitempty"`
 	Product
 }
 

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	conformance "github.com/kmsharness/kmsharness/conformance/command"
 	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
 	harness "github.com/kmsharness/kmsharness/harness/cli"
+	"github.com/kmsharness/kmsharness/harness/testsext"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/version"
 )
@@ -18,7 +20,7 @@ import (
 type program func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 
 func programs() map[string]program {
-	return map[string]program{"kmsharness": harness.Main, "fake-kms-plugin": func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	return map[string]program{"kmsharness": harness.Main, "kms-conformance": conformance.Main, "kmsharness-tests-ext": testsext.Main, "fake-kms-plugin": func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return plugin.Main(ctx, host.Host{}, args, stdout, stderr)
 	}}
 }

@@ -56,6 +56,7 @@ func All() []Invariant {
 			Source:    "Timing that a user may rely on",
 			Timed:     AllTimed,
 			Promise:   contract.PromiseRollups,
+			Watched:   true,
 			Judge:     judgeStaleUnknown,
 		},
 		{
@@ -65,6 +66,7 @@ func All() []Invariant {
 			Rules:     []Rule{{Code: "true", Statement: "a node that has not yet reported never makes the rollup True"}},
 			Timed:     AllTimed,
 			Promise:   contract.PromiseRollups,
+			Watched:   true,
 			Judge:     judgeAbsence,
 		},
 		{
@@ -73,6 +75,7 @@ func All() []Invariant {
 			Source:    "The aggregator, cleanup",
 			Timed:     AllTimed,
 			Promise:   contract.PromiseCleanup,
+			Watched:   true,
 			Judge:     judgeNoOrphan,
 		},
 		{
@@ -101,6 +104,7 @@ func All() []Invariant {
 			ID:        "MONOTONIC",
 			Statement: "lastChecked of one (node, keyID) never goes back, and advances with each probe",
 			Source:    "The reporter, emission",
+			Watched:   true,
 			Judge:     judgeMonotonic,
 		},
 		{
@@ -108,6 +112,7 @@ func All() []Invariant {
 			Statement: "no write carries a probe older than one interval plus its deadlines: nothing is queued",
 			Source:    "The reporter, emission",
 			Timed:     AllTimed,
+			Watched:   true,
 			Judge:     judgeFreshOnly,
 		},
 		{
@@ -120,8 +125,9 @@ func All() []Invariant {
 				{Code: "lockstep", Statement: "the ticks of a reporter have jitter"},
 				{Code: "tries", Statement: "whatever a write is refused with, the next try is that of the next interval", House: true},
 			},
-			Timed: AllTimed,
-			Judge: judgeCadence,
+			Timed:   AllTimed,
+			Watched: true,
+			Judge:   judgeCadence,
 		},
 		{
 			ID:        "TRUTHFUL-PROBE",
@@ -152,7 +158,8 @@ func All() []Invariant {
 				{Code: "detail", Statement: "there is a detail exactly where a plugin is not healthy"},
 				{Code: "error-kek-id", Statement: "an error has no kekID"},
 			},
-			Judge: judgeFormat,
+			Watched: true,
+			Judge:   judgeFormat,
 		},
 		{
 			ID:        "ROLLUP-TRUTH",
@@ -168,6 +175,7 @@ func All() []Invariant {
 			},
 			Timed:   AllTimed,
 			Promise: contract.PromiseRollups,
+			Watched: true,
 			Judge:   judgeRollupTruth,
 		},
 		{
@@ -186,6 +194,7 @@ func All() []Invariant {
 			Rules:     []Rule{{Code: "reports", Statement: "no condition of a reporter is in the ClusterOperator"}},
 			Timed:     AllTimed,
 			Promise:   contract.PromiseUnion,
+			Watched:   true,
 			Judge:     judgeUnion,
 		},
 		{
@@ -195,6 +204,7 @@ func All() []Invariant {
 			Rules:     []Rule{{Code: "reasons", Statement: houseReasons, House: true}},
 			Timed:     AllTimed,
 			Promise:   contract.PromiseRollups,
+			Watched:   true,
 			Judge:     judgeConvergence,
 		},
 		{
@@ -231,8 +241,9 @@ func All() []Invariant {
 				{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true},
 				{Code: "target", Statement: "a key is made for the kekID that the pre-flight check saw"},
 			},
-			Timed: AllTimed,
-			Judge: judgeOperatorConvergence,
+			Timed:   AllTimed,
+			Watched: true,
+			Judge:   judgeOperatorConvergence,
 		},
 		{
 			ID:        "ENCRYPTED",
@@ -263,6 +274,7 @@ func All() []Invariant {
 			},
 			Promise: contract.PromiseAgreement,
 			Timed:   AllTimed,
+			Watched: true,
 			Judge:   judgeConverged,
 		},
 		{
@@ -275,6 +287,7 @@ func All() []Invariant {
 			},
 			Promise: contract.PromiseAgreement,
 			Timed:   AllTimed,
+			Watched: true,
 			Judge:   judgeDegradedAfter,
 		},
 		{
@@ -287,6 +300,7 @@ func All() []Invariant {
 			},
 			Promise: contract.PromiseAgreement,
 			Timed:   AllTimed,
+			Watched: true,
 			Judge:   judgePruned,
 		},
 		{
@@ -328,6 +342,7 @@ func All() []Invariant {
 			ID:        "NOTHING-RAN",
 			Statement: "a run without actions, without observations, without audited requests or without a single judged expectation is a failure",
 			Source:    "invariants, NOTHING-RAN",
+			Watched:   true,
 			Judge:     judgeNothingRan,
 		},
 	}

@@ -21,7 +21,9 @@ func judgeCadence(v *facts.Facts) (f Finding) {
 	for _, node := range slices.Compact(nodes) {
 		judgeSlow(v, &f, node)
 		judgeOmitted(v, &f, node)
-		judgeFast(v, &f, node, ticksOf(v, node), "writes", "too-frequent", v.Reporters.Runs(node))
+		if !v.Run.Observed { // watches do not show that two reporters of a node overlap in a handover
+			judgeFast(v, &f, node, ticksOf(v, node), "writes", "too-frequent", v.Reporters.Runs(node))
+		}
 		judgeTries(v, &f, node)
 		judgeLockstep(v, &f, node)
 	}

@@ -28,6 +28,9 @@ type Invariant struct {
 	// Promise of an aggregator that it is about; empty: it is about none. A run whose aggregator does not make it is not judged.
 	Promise contract.Promise
 
+	// Watched: what watches of objects show is enough to judge it. Only such invariants judge a run that was observed.
+	Watched bool
+
 	// Timed is whether a delay can cause a violation: CPU starvation explains no other.
 	Timed TimedPart
 	// Judge finds what does not hold. It must not change the facts.

@@ -33,7 +33,9 @@ func judgeNothingRan(v *facts.Facts) (f Finding) {
 		}
 	}
 	wanted := []string{"action that was done", "judged expectation", "observed state of an object", audited}
-	if operated {
+	if v.Run.Observed {
+		wanted, operated, plugins = wanted[2:3], true, false
+	} else if operated {
 		wanted = append(wanted, "decision of the operator")
 	}
 	if !operated || plugins { // an operator may have been asked for nothing that needs a plugin; then it has decided that

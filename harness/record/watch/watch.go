@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// RetryEvery is how soon a broken watch is tried again. It is short, and there is no back-off: a watch that comes
+	// retryEvery is how soon a broken watch is tried again. It is short, and there is no back-off: a watch that comes
 	// back late is an observation that comes late, and refused connections on the same machine cost nothing.
-	RetryEvery = 100 * time.Millisecond
+	retryEvery = 100 * time.Millisecond
 	// listTimeout bounds one list: a paused API server accepts connections and never answers.
 	listTimeout = 5 * time.Second
 	// settleTimeout bounds the wait for watches to deliver what a final list has shown to exist. They normally do
@@ -34,6 +34,9 @@ const (
 
 // Watcher follows targets through several API servers at once, so that the loss of one costs nothing.
 type Watcher struct {
+	// RetryEvery is how soon a broken watch is tried again. It is set before Add.
+	RetryEvery time.Duration
+
 	sequence *Sequence
 	clock    clock.WithTicker
 	targets  []Target
@@ -45,7 +48,7 @@ type Watcher struct {
 
 // New makes a watcher that follows nothing yet.
 func New(sequence *Sequence, clk clock.WithTicker, targets ...Target) *Watcher {
-	return &Watcher{sequence: sequence, clock: clk, targets: targets, clients: map[string]client{}}
+	return &Watcher{RetryEvery: retryEvery, sequence: sequence, clock: clk, targets: targets, clients: map[string]client{}}
 }
 
 type client struct {
@@ -87,7 +90,7 @@ func (w *Watcher) Close() {
 }
 
 func (w *Watcher) follow(ctx context.Context, client dynamic.ResourceInterface, t Target) {
-	ticker := w.clock.NewTicker(RetryEvery)
+	ticker := w.clock.NewTicker(w.RetryEvery)
 	defer ticker.Stop()
 	from := "" // list first
 	for ctx.Err() == nil {
@@ -221,7 +224,7 @@ func (w *Watcher) all() map[string]client {
 // Impatient is c for a Watcher: what an API server says about when to come again is kept from client-go, which would
 // sleep that long, in whole seconds and several times in a row. An API server that starts says it of every resource whose
 // cache it has not filled yet, and what happens meanwhile would be observed late, or not at all. The Watcher tries again
-// after RetryEvery.
+// after Watcher.RetryEvery.
 func Impatient(c *rest.Config) *rest.Config {
 	c = rest.CopyConfig(c)
 	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return impatient{next} })

@@ -26,6 +26,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // screenshotsEnv names a folder that keeps the screenshots.
@@ -161,7 +162,7 @@ func (b *browser) shot(name string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	err = result.Write(filepath.Join(b.shots, name+".png"), func(w io.Writer) error {
+	err = atomicfile.WriteTo(filepath.Join(b.shots, name+".png"), func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})

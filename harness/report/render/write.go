@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/report"
 	"github.com/kmsharness/kmsharness/harness/report/page"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/internal/atomicfile"
 )
 
 // Written says what was written, and what it says.
@@ -93,7 +94,7 @@ func write(o Options, runs []page.Run) (Written, error) {
 		return err
 	}
 	forPrograms := filepath.Join(o.Out, result.SummaryFile)
-	if err := errors.Join(result.Write(out.Page, p.Write), result.Write(out.Markdown, markdown), result.Write(forPrograms, out.Machine.Write)); err != nil {
+	if err := errors.Join(atomicfile.WriteTo(out.Page, p.Write), atomicfile.WriteTo(out.Markdown, markdown), atomicfile.WriteTo(forPrograms, out.Machine.Write)); err != nil {
 		return out, err
 	}
 	if o.JUnit && len(p.Columns()) <= 1 {

@@ -1,4 +1,4 @@
-package cli
+package outdir
 
 import (
 	"fmt"
@@ -6,14 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
 )
 
 // A second run into a folder is refused on one line that names the first, and touches nothing; after the first it empties the folder.
 func TestAFolderIsLockedDuringARun(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
-	unlock, err := prepareOut(&cobra.Command{Use: "first"}, dir)
+	unlock, err := Prepare("first", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,8 +19,8 @@ func TestAFolderIsLockedDuringARun(t *testing.T) {
 	if err := os.WriteFile(kept, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = prepareOut(&cobra.Command{Use: "second"}, dir)
-	if err == nil || exitCode(err) != ExitCouldNotRun {
+	_, err = Prepare("second", dir)
+	if err == nil {
 		t.Fatalf("second run: %v", err)
 	}
 	if text := err.Error(); !strings.Contains(text, fmt.Sprintf("(process %d, first, since 20", os.Getpid())) || strings.Contains(text, "\n") {
@@ -32,7 +30,7 @@ func TestAFolderIsLockedDuringARun(t *testing.T) {
 		t.Error(err)
 	}
 	unlock()
-	unlock, err = prepareOut(&cobra.Command{Use: "third"}, dir)
+	unlock, err = Prepare("third", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +44,7 @@ func TestAFolderIsLockedDuringARun(t *testing.T) {
 func TestNestedOutputFolders(t *testing.T) {
 	outer := t.TempDir()
 	inner := filepath.Join(outer, "conformance-plugin")
-	unlock, err := prepareOut(&cobra.Command{Use: "conform"}, inner)
+	unlock, err := Prepare("conform", inner)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +54,7 @@ func TestNestedOutputFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		unlock, err := prepareOut(&cobra.Command{Use: "run"}, outer)
+		unlock, err := Prepare("run", outer)
 		if err != nil {
 			t.Fatal(err)
 		}

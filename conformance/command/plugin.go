@@ -1,28 +1,35 @@
-package cli
+package command
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/conformance"
 	"github.com/kmsharness/kmsharness/conformance/plugin"
+	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/program"
 )
 
 // endpointUsage is of conform plugin and preflight.
 const endpointUsage = "where the plugin listens: unix:///PATH or unix:///@NAME"
 
-// pluginSubject is the plugin under test as its suite takes it: subject, with the command and the hooks of the system.
+// pluginSubject is the plugin under test as its suite takes it: subject, completed by the file of the system.
 func pluginSubject(system *undertest.Flags, subject plugin.Subject) (plugin.Subject, undertest.Plugin, error) {
 	s, err := system.System()
 	p := s.Plugin
 	subject.Command = p.Command
+	subject.Endpoint, subject.Second, subject.Log = cmp.Or(subject.Endpoint, p.Endpoint), cmp.Or(subject.Second, p.SecondEndpoint), cmp.Or(subject.Log, p.Log)
+	if len(subject.Addresses) == 0 && p.KMSAddresses != "" {
+		subject.Addresses = strings.Split(p.KMSAddresses, ",")
+	}
 	subject.Hooks = plugin.Hooks{Break: p.Break, Slow: p.Slow, Restore: p.Restore, Rotate: p.Rotate, Count: p.Count}
 	if err == nil {
 		err = subject.Validate()
@@ -30,8 +37,8 @@ func pluginSubject(system *undertest.Flags, subject plugin.Subject) (plugin.Subj
 	return subject, p, system.Explain(err)
 }
 
-func newConformPluginCommand() *cobra.Command {
-	var f conformFlags
+func newPlugin(name string) *cobra.Command {
+	var f Flags
 	var endpoint, second, log string
 	var addresses []string
 	var callTimeout time.Duration
@@ -40,45 +47,46 @@ func newConformPluginCommand() *cobra.Command {
 		Use:   "plugin",
 		Short: "Certify a KMS v2 plugin on its socket, without a cluster",
 		Long: `Call a KMS v2 plugin as kube-apiserver does, and with hostile calls, and report which rules it breaks, by which source, and what kube-apiserver
-would do. Checks that need more than the socket are not supported unless flags or --system give it: a command that starts the plugin, hooks that
+would do. Checks that need more than the socket are not supported unless flags or a manifest give it: a command that starts the plugin, hooks that
 break, slow, restore and rotate the KMS behind it, the plugin's log. Commands are split at spaces and run without a shell.`,
-		Example: `  kmsharness conform plugin --endpoint unix:///run/kms.sock
-  kmsharness conform plugin --plugin-command 'my-plugin --listen {endpoint} --keys {state}'
-  kmsharness conform plugin --endpoint unix:///run/kms.sock --system hooks.yaml`,
+		Example: "  " + name + ` conform plugin --endpoint unix:///run/kms.sock
+  ` + name + ` conform plugin --plugin-command 'my-plugin --listen {endpoint} --keys {state}'
+  ` + name + " conform plugin --manifest plugin.yaml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.list {
-				return printChecks(cmd.OutOrStdout(), f.output, plugin.Rules(plugin.Catalogue()))
+			if f.List {
+				return PrintChecks(cmd.OutOrStdout(), f.Output, PluginRules())
 			}
-			s, err := f.selection()
+			subject, under, err := pluginSubject(f.System, plugin.Subject{Endpoint: endpoint, Second: second, Addresses: addresses, Log: log})
+			if err != nil {
+				return err
+			}
+			f.profiles = cmp.Or(f.profiles, under.Profile)
+			s, err := f.Selection()
 			if err != nil {
 				return err
 			}
 			timing := plugin.DefaultTiming()
 			if callTimeout <= 0 {
-				return usage("--call-timeout %v: expected a positive duration", callTimeout)
+				return fmt.Errorf("--call-timeout %v: expected a positive duration", callTimeout)
 			}
 			timing.Call = callTimeout
-			o := plugin.Options{Selection: s, Timing: &timing, Seed: f.seed, WithoutWaits: withoutWaits}
-			o.Waiting = lines(cmd.ErrOrStderr())
+			o := plugin.Options{Selection: s, Timing: &timing, Seed: f.Seed, WithoutWaits: withoutWaits}
+			o.Waiting = program.Lines(cmd.ErrOrStderr())
 			o.Progress = func(r conformance.Result) {
 				if r.Outcome != conformance.NotSupported { // the end of the run sums these up
-					fmt.Fprintln(progressOf(cmd, f.output), r.Line())
+					fmt.Fprintln(program.Progress(cmd, f.Output), r.Line())
 				}
 			}
-			subject, under, err := pluginSubject(f.system, plugin.Subject{Endpoint: endpoint, Second: second, Addresses: addresses, Log: log})
-			if err != nil {
-				return err
-			}
-			if f.out != "" {
-				unlock, err := prepareOut(cmd, f.out)
+			if f.Out != "" {
+				unlock, err := outdir.Prepare(cmd.CommandPath(), f.Out)
 				if err != nil {
 					return err
 				}
 				defer unlock()
 			}
 			var report *conformance.Report
-			for range f.repeat {
+			for range f.Repeat {
 				next, err := plugin.Run(cmd.Context(), subject, o)
 				if err != nil {
 					return subjectError(err)
@@ -89,11 +97,11 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 					report.Merge(next)
 				}
 			}
-			return f.conclude(cmd, report, under.Product, pluginName(subject))
+			return f.Conclude(cmd, report, under.Product, pluginName(subject))
 		},
 	}
 	flags := cmd.Flags()
-	f.register(cmd, "plugin")
+	f.Register(cmd, "plugin")
 	flags.StringVar(&endpoint, "endpoint", "", endpointUsage)
 	flags.StringVar(&second, "second-endpoint", "", "where another instance of the plugin listens, for the same cluster (default with a command: the suite starts one)")
 	flags.StringSliceVar(&addresses, "kms-addresses", nil, "two addresses of the KMS, A,B; {address} of the command is A, and B in one check")
@@ -107,7 +115,7 @@ break, slow, restore and rotate the KMS behind it, the plugin's log. Commands ar
 func subjectError(err error) error {
 	var ended *plugin.EndedError
 	if errors.As(err, &ended) {
-		return &exitError{code: ExitFailed, text: err.Error()}
+		return &program.ExitError{Code: program.ExitFailed, Text: err.Error()}
 	}
 	return err
 }
@@ -117,7 +125,8 @@ func pluginName(s plugin.Subject) string {
 	return cmp.Or(undertest.NameOf(s.Command), s.Endpoint)
 }
 
-func newPreflightCommand() *cobra.Command {
+// NewPreflight is the command preflight of a program.
+func NewPreflight(name string) *cobra.Command {
 	var endpoint string
 	var within time.Duration
 	var system *undertest.Flags
@@ -128,19 +137,19 @@ func newPreflightCommand() *cobra.Command {
 		Long: `Run the checks without which kube-apiserver cannot use a plugin, for an init container or a script of a node. The plugin
 runs already, or its command starts it, within 30 s at most.
 Exit codes: 0 usable, 1 not usable, 2 could not run.`,
-		Example: `  kmsharness preflight --endpoint unix:///run/kms.sock
-  kmsharness preflight --plugin-command 'my-plugin --listen {endpoint} --keys {state}'`,
+		Example: "  " + name + ` preflight --endpoint unix:///run/kms.sock
+  ` + name + " preflight --plugin-command 'my-plugin --listen {endpoint} --keys {state}'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if within <= 0 {
-				return usage("--within %v: expected a positive duration", within)
+				return fmt.Errorf("--within %v: expected a positive duration", within)
 			}
 			subject, under, err := pluginSubject(system, plugin.Subject{Endpoint: endpoint})
 			if err != nil {
 				return err
 			}
 			began := time.Now()
-			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, lines(cmd.ErrOrStderr()))
+			text, ok, err := plugin.Preflight(cmd.Context(), subject, within, program.Lines(cmd.ErrOrStderr()))
 			if err != nil {
 				return subjectError(err)
 			}
@@ -150,7 +159,7 @@ Exit codes: 0 usable, 1 not usable, 2 could not run.`,
 				return err
 			})
 			if err == nil && !ok {
-				return failed()
+				return program.Failed()
 			}
 			return err
 		},
