@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+	storagevalue "k8s.io/apiserver/pkg/storage/value"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
@@ -481,6 +482,86 @@ func TestRefusals(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
+}
+
+// lostKey encrypts by a prefix, and reads nothing that begins with "old" any more.
+type lostKey struct{ writes *string }
+
+func (k lostKey) TransformToStorage(_ context.Context, data []byte, _ storagevalue.Context) ([]byte, error) {
+	return append([]byte(*k.writes), data...), nil
+}
+
+func (k lostKey) TransformFromStorage(_ context.Context, data []byte, _ storagevalue.Context) ([]byte, bool, error) {
+	if bytes.HasPrefix(data, []byte("old")) && *k.writes != "old" {
+		return nil, false, errors.New("no matching prefix found")
+	}
+	return data[3:], false, nil
+}
+
+// What cannot be read is named by the error of a list, and deleted with a verb of its own (KEP-3926). A snapshot brings it back.
+func TestUnreadable(t *testing.T) {
+	writes, yes := "old", true
+	in(t, func(ctx context.Context, w *world) {
+		admin, deleter := w.client("admin").Resource(configMaps).Namespace("default"), w.client("deleter").Resource(configMaps).Namespace("default")
+		for _, name := range []string{"a", "b"} {
+			if _, err := admin.Create(ctx, configMap(name, "1", nil), metav1.CreateOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		const from, end = "/registry/configmaps/default/", "/registry/configmaps/default0"
+		kept := w.cluster.Keep(apiserver.Registry, "", from, end)
+		writes = "new"
+		if _, err := admin.Create(ctx, configMap("c", "1", nil), metav1.CreateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+		unreadable := func(names ...string) {
+			w.Helper()
+			_, err := admin.List(ctx, metav1.ListOptions{})
+			var status apierrors.APIStatus
+			var got []string
+			if errors.As(err, &status) && apierrors.IsStoreReadError(err) {
+				for _, c := range status.Status().Details.Causes {
+					got = append(got, strings.TrimPrefix(c.Field, from))
+				}
+			}
+			if !slices.Equal(got, names) {
+				w.Errorf("a list names %q (%v), expected %q", got, err, names)
+			}
+		}
+		unreadable("a", "b")
+		unsafe := metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &yes}
+		for what, refused := range map[string]bool{
+			"without the option":            apierrors.IsInternalError(admin.Delete(ctx, "a", metav1.DeleteOptions{})),
+			"without the verb":              apierrors.IsForbidden(deleter.Delete(ctx, "a", unsafe)),
+			"of what can be read":           apierrors.IsConflict(admin.Delete(ctx, "c", unsafe)),
+			"of what is not there":          apierrors.IsNotFound(admin.Delete(ctx, "d", unsafe)),
+			"with options that exclude one": apierrors.IsInvalid(admin.Delete(ctx, "a", metav1.DeleteOptions{IgnoreStoreReadErrorWithClusterBreakingPotential: &yes, GracePeriodSeconds: new(int64)})),
+		} {
+			if !refused {
+				w.Errorf("a deletion %s is not refused as it should be", what)
+			}
+		}
+		if err := admin.Delete(ctx, "a", unsafe); err != nil {
+			w.Error(err)
+		}
+		unreadable("b")
+		if err := w.cluster.Restore(apiserver.Registry, "", from, end, kept); err != nil {
+			w.Error(err)
+		}
+		unreadable("a", "b")
+		writes = "old"
+		if list, err := admin.List(ctx, metav1.ListOptions{}); err != nil || len(list.Items) != 2 {
+			w.Errorf("%v (%v), expected what was there when the snapshot was made", list, err)
+		}
+	}, func(o *apiserver.Options) {
+		o.Transformer = func(schema.GroupResource) storagevalue.Transformer { return lostKey{&writes} }
+		o.Authorize = func(q *apiserver.Request) error {
+			if q.User.GetName() == "deleter" && q.Verb != "delete" {
+				return errors.New("denied")
+			}
+			return nil
+		}
+	})
 }
 
 // The same seed gives the same audit log, to the nanosecond.
