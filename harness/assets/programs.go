@@ -60,7 +60,7 @@ func Obtain(ctx context.Context, s Set, progress func(string)) (Programs, error)
 	return obtain(ctx, progress)(s.recipe())
 }
 
-// Previous finds or builds the reporter and the aggregator of this project's previous release, from its repository at root.
+// Previous finds or builds the reporter, the aggregator and the operator of this project's previous release, from its repository at root.
 func Previous(ctx context.Context, root string, progress func(string)) (Programs, error) {
 	return obtain(ctx, progress)(previousRecipe(ctx, root))
 }

@@ -72,10 +72,10 @@ func olderRecipe(is olderRelease) (recipe, error) {
 // previousCommit is what counts as the previous release of this project, which has none yet: the last commit before --alternatives.
 const previousCommit = "ef443881c01f0a9ccd2bb5291189fc5c342f217f"
 
-// previousRecipe is the one for reporter and aggregator of the previous release, from the repository at root.
+// previousRecipe is the one for reporter, aggregator and operator of the previous release, from the repository at root.
 func previousRecipe(ctx context.Context, root string) (recipe, error) {
-	r := recipe{name: "previous", what: "reporter and aggregator", takes: "about 2 minutes on 2 cores", version: previousCommit[:8], files: map[string][]byte{},
-		packages: []string{"./cmd/kms-health-reporter", "./cmd/kms-health-aggregator"}}
+	r := recipe{name: "previous", what: "reporter, aggregator and operator", takes: "about 2 minutes on 2 cores", version: previousCommit[:8], files: map[string][]byte{},
+		packages: []string{"./cmd/kms-health-reporter", "./cmd/kms-health-aggregator", "./cmd/encryption-operator"}}
 	text, err := exec.CommandContext(ctx, "git", "-C", root, "archive", "--format=tar", previousCommit).Output()
 	if err != nil {
 		return r, fmt.Errorf("git archive %s in %s, which needs the history of this project: %w", r.version, root, err)

@@ -43,7 +43,7 @@ func newAPIServer(cp *ControlPlane, spec ServerSpec) (s *APIServer, err error) {
 func (s *APIServer) SetRelease(release string) error {
 	program, ok := s.opts.Releases[release]
 	if !ok {
-		return fmt.Errorf("Kubernetes %s: there is no kube-apiserver of this release", release)
+		return fmt.Errorf("there is no kube-apiserver of Kubernetes %s", release)
 	}
 	s.program = program
 	return nil

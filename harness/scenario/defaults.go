@@ -100,7 +100,7 @@ func (s *Scenario) SecondPods() bool {
 func (s *Scenario) Previous() []string {
 	var roles []string
 	for _, a := range s.Actions() {
-		if p, ok := a.(*Process); ok && p.Release == ReleaseOlder && p.Target.Role != history.RoleOperator {
+		if p, ok := a.(*Process); ok && p.Release == ReleasePrevious {
 			roles = append(roles, p.Target.Role)
 		}
 	}

@@ -14,7 +14,7 @@ func TestReleases(t *testing.T) {
 		return scenario.Step{Action: &scenario.Process{Do: scenario.VerbRestart, Target: scenario.Selector{Role: role}, Release: release}}
 	}
 	s := scenario.Scenario{Topology: scenario.Topology{Kubernetes: []string{"1.36", "1.34"}}, Steps: []scenario.Step{
-		restart(history.RoleAPIServer, "1.37"), restart(history.RoleReporter, scenario.ReleaseOlder), restart(history.RoleAggregator, scenario.ReleaseNewer), restart(history.RoleOperator, scenario.ReleaseOlder),
+		restart(history.RoleAPIServer, "1.37"), restart(history.RoleReporter, scenario.ReleasePrevious), restart(history.RoleAggregator, scenario.ReleaseNewer), restart(history.RoleOperator, scenario.ReleaseOlder),
 	}}.WithDefaults()
 	for node, want := range map[string]string{"cp-1": "1.36", "cp-2": "1.34", "cp-3": "1.34", "cp-9": "1.34"} {
 		if got := s.Topology.KubernetesOf(node); got != want {

@@ -15,8 +15,9 @@ const (
 
 // Releases of the operator, reporter and aggregator.
 const (
-	ReleaseNewer = "newer" // that of all tests
-	ReleaseOlder = "older" // an operator that does not know KMS, or the previous release
+	ReleaseNewer    = "newer"    // that of all tests
+	ReleasePrevious = "previous" // of this project
+	ReleaseOlder    = "older"    // an operator that does not know KMS
 )
 
 // Values of Selector.Pod: the pods share node and keyIDs, and nothing else.
@@ -32,7 +33,7 @@ type Process struct {
 	// With is how a restart ends the process; empty: it is asked to end.
 	With string `yaml:"with,omitempty" verbs:"restart" enum:"kill,container"`
 	// Release and Contract are from now on.
-	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,older,1.34,1.35,1.36,1.37" with:"role=operator,reporter,aggregator,apiserver" description:"from now on newer or older: older is, of the operator, from before KMS, of reporter and aggregator the previous release (only local); of a kube-apiserver, that of Kubernetes (only local; quoted)"`
+	Release  string   `yaml:"release,omitempty" verbs:"start,restart" enum:"newer,previous,older,1.34,1.35,1.36,1.37" with:"role=operator,reporter,aggregator,apiserver" description:"from now on newer, or the previous release of this project (only local), or, of the operator, older: from before KMS; of a kube-apiserver, that of Kubernetes (only local; quoted)"`
 	Contract string   `yaml:"contract,omitempty" verbs:"start,restart" enum:"conditions,healthreports" with:"role=reporter" description:"wire form of the reporter from now on; default that of the scenario"`
 	Overlap  Duration `yaml:"overlap,omitempty" verbs:"restart" positive:"true" with:"role=reporter,plugin" description:"of a reporter or a plugin: the new one starts so long before the old one ends"`
 	Unlisted bool     `yaml:"unlisted,omitempty" verbs:"start" with:"role=plugin" description:"a plugin beside those of its node, whose socket no API server and no reporter is given"`
@@ -125,12 +126,12 @@ func (p *Process) Validate(v Validation) {
 }
 
 func (p *Process) validateRelease(v Validation) {
-	if !slices.Contains(tagOf[Process]("Release", "enum"), p.Release) {
+	known := map[string][]string{
+		history.RoleAPIServer: tagOf[Topology]("Kubernetes", "enum"), history.RoleOperator: {ReleaseNewer, ReleasePrevious, ReleaseOlder},
+		history.RoleReporter: {ReleaseNewer, ReleasePrevious}, history.RoleAggregator: {ReleaseNewer, ReleasePrevious},
+	}[p.Target.Role]
+	if known == nil || !slices.Contains(tagOf[Process]("Release", "enum"), p.Release) {
 		return // there is none, or it is reported
-	}
-	known := []string{ReleaseNewer, ReleaseOlder}
-	if p.Target.Role == history.RoleAPIServer {
-		known = tagOf[Topology]("Kubernetes", "enum")
 	}
 	v.Keyword("release", "release", p.Release, known)
 	if of := p.Target.APIServer; p.Target.Role == history.RoleAPIServer && of != "" && of != history.KubeAPIServer {

@@ -118,7 +118,7 @@ func (f *Fit) ofReleases(role, template string) {
 		return
 	}
 	if slices.Contains(f.Scenario.Previous(), role) {
-		f.lacks("release older of a %s: the one under test has one release", role)
+		f.lacks("the previous release of a %s: the one under test has one release", role)
 	}
 	changes := func(a scenario.Action) bool { p, ok := a.(*scenario.Process); return ok && p.Contract != "" }
 	if role == history.RoleReporter && !strings.Contains(template, formPlaceholder) && slices.ContainsFunc(f.Scenario.Actions(), changes) {

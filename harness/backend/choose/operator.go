@@ -8,6 +8,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -33,7 +34,7 @@ func (f *Fit) ofOperator() {
 				}
 			}
 		case *scenario.Process:
-			if a.Release != "" {
+			if a.Release != "" && a.Target.Role == history.RoleOperator {
 				f.lacks("operator under test: release %s: the harness has one program of the operator under test", a.Release)
 			}
 		}

@@ -45,7 +45,9 @@ func fitOfOperator(t *testing.T, o choose.Options) {
 		"apiserver.aws": func(s *scenario.Scenario) {
 			s.Steps[0].Action = &scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]map[string]any{"aws": {}}}
 		},
-		"release older": func(s *scenario.Scenario) { s.Steps[0].Action = &scenario.Process{Release: "older"} },
+		"release older": func(s *scenario.Scenario) {
+			s.Steps[0].Action = &scenario.Process{Target: scenario.Selector{Role: "operator"}, Release: "older"}
+		},
 		"KMSPluginCredentialsPending": func(s *scenario.Scenario) {
 			s.Steps[1].Expect.CEL = `conditions["KMSPluginCredentialsPending"].status == "True"`
 		},

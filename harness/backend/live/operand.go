@@ -119,7 +119,7 @@ func (p *operatorProgram) prepare() error {
 		values := p.e.sut.commonValues(at, kubeconfig)
 		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
-		own := extended(p.e.scenario.Topology.Migrator != "", DefaultOperator, MigratingOperator)
+		own := extended(p.e.scenario.Topology.Migrator != "", released(p.e.sut.variant(p.operator.Identity), DefaultOperator), MigratingOperator)
 		own = extended(p.e.scenario.Topology.ReadKey == scenario.ReadKeyKept, own, KeepingOperator)
 		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, own), values, "operator")
 	})

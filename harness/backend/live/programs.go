@@ -75,7 +75,8 @@ func (p *Programs) search(ctx context.Context, name string) (string, error) {
 // FindPrevious finds or builds the programs of the previous release that a scenario names, before anything is started.
 func (p *Programs) FindPrevious(ctx context.Context, s *scenario.Scenario) error {
 	for _, role := range s.Previous() {
-		if _, err := p.Find(ctx, previousRelease+"kms-health-"+role); err != nil {
+		program := map[string]string{history.RoleReporter: DefaultReporter, history.RoleAggregator: DefaultAggregator, history.RoleOperator: DefaultOperator}[role]
+		if _, err := p.Find(ctx, previousRelease+undertest.ProgramOf(program)); err != nil {
 			return err
 		}
 	}
@@ -115,7 +116,7 @@ const (
 	DefaultAggregator = "kms-health-aggregator --kubeconfig={kubeconfig} --interval={interval} --operator={operator}" +
 		" --metrics-address={metricsAddress} --leader-elect={leaderElect} --leader-elect-identity={instance}" +
 		" --degraded-inertia={degradedInertia} --cluster-operator={clusterOperator}" + unknownToPrevious + " --alternatives={alternatives}"
-	// The previous release of reporter and aggregator (assets.Previous) has no flags from the first on: its reporters use their kubeconfig.
+	// The previous release (assets.Previous) does not get the flags from the first of these on: its reporters use their kubeconfig.
 	unknownToPrevious = " --connectivity={connectivity}"
 	previousRelease   = "previous/"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s

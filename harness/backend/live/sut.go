@@ -39,7 +39,7 @@ func (sut *systemUnderTest) vary(targets []Target, a *scenario.Process) {
 		v := sut.variants[NameOf(t.Identity)]
 		v.form = cmp.Or(a.Contract, v.form)
 		if a.Release != "" {
-			v.previous = a.Release == scenario.ReleaseOlder
+			v.previous = a.Release == scenario.ReleasePrevious
 		}
 		if v != (variant{}) {
 			sut.variants[NameOf(t.Identity)] = v
