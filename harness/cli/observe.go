@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/report/render"
 	"github.com/kmsharness/kmsharness/harness/result"
+	"github.com/kmsharness/kmsharness/harness/starvation"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/choice"
 	"github.com/kmsharness/kmsharness/internal/printer"
@@ -136,6 +138,16 @@ func (f *observeFlags) record(ctx context.Context) (events []history.Event, err 
 		return nil, fmt.Errorf("observe: %w", err)
 	}
 	log := history.NewLog(file)
-	err = errors.Join(observe.Record(ctx, f.options, log), file.Close())
-	return log.Events(), err
+	starved := starvation.Watch{Record: func(s starvation.Span) {
+		if len(log.Events()) > 0 { // a history begins with its run
+			log.Record(s.To, history.RoleHarness, &history.Starvation{Role: history.RoleHarness, From: s.From.Round(0).UTC(), To: s.To.Round(0).UTC()})
+		}
+	}}
+	ctx, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { starved.Run(ctx) })
+	err = observe.Record(ctx, f.options, log)
+	stop()
+	watching.Wait()
+	return log.Events(), errors.Join(err, file.Close())
 }

@@ -145,12 +145,10 @@ func (r *recorder) processes(now time.Time, ready map[string]bool) {
 	for _, node := range slices.Sorted(maps.Keys(containers)) {
 		r.set(now, history.Process{Role: history.RoleAPIServer, Node: node}, containers[node].apiServer)
 	}
-	for p, up := range maps.Clone(r.up) {
-		switch c, known := containers[p.Node]; {
-		case p.Role == history.RoleAPIServer && !known, p.Role == history.RoleReporter && (!r.expects(p.Node) || !ready[p.Node] || known && c.reporterEnded):
-			if up {
-				r.set(now, p, false)
-			}
+	for _, p := range slices.SortedFunc(maps.Keys(r.up), func(a, b history.Process) int { return strings.Compare(a.Role+a.Node, b.Role+b.Node) }) {
+		c, known := containers[p.Node]
+		if r.up[p] && (p.Role == history.RoleAPIServer && !known || p.Role == history.RoleReporter && (!r.expects(p.Node) || !ready[p.Node] || known && c.reporterEnded)) {
+			r.set(now, p, false)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (c component) String() string { return c.Product + ":" + c.Kind + ":" + c.N
 func describe() extension {
 	v := version.Read()
 	return extension{
-		APIVersion: apiVersion, Source: source{Commit: v.Commit, BuildDate: v.Date, SourceURL: "https://github.com/kmsharness/kmsharness"}, Component: self(), Images: []image{},
+		APIVersion: apiVersion, Source: source{Commit: v.Commit, BuildDate: v.Date, SourceURL: "https://github.com/kmsharness/kmsharness"}, Component: self(), Images: []struct{}{},
 		Suites: []suite{{Name: suiteName, Description: "Health of KMS v2 encryption", Qualifiers: []string{fmt.Sprintf("source == %q", self())}, Parallelism: 1, ClusterStability: "Stable"}},
 	}
 }

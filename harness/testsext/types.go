@@ -12,11 +12,11 @@ const apiVersion = "v1.1"
 
 // extension is what info prints.
 type extension struct {
-	APIVersion string    `json:"apiVersion"`
-	Source     source    `json:"source"`
-	Component  component `json:"component"`
-	Suites     []suite   `json:"suites"`
-	Images     []image   `json:"images"`
+	APIVersion string     `json:"apiVersion"`
+	Source     source     `json:"source"`
+	Component  component  `json:"component"`
+	Suites     []suite    `json:"suites"`
+	Images     []struct{} `json:"images"` // that tests need in the cluster; there is none
 }
 
 type source struct {
@@ -42,9 +42,6 @@ type suite struct {
 	ClusterStability string   `json:"clusterStability,omitempty"`
 }
 
-// image is one that tests need in the cluster. There is none.
-type image struct{}
-
 // spec is a test as list prints it.
 type spec struct {
 	Name                string              `json:"name"`
@@ -66,11 +63,9 @@ type selector struct {
 }
 
 type resources struct {
-	Isolation isolation `json:"isolation"`
-}
-
-type isolation struct {
-	Mode string `json:"mode,omitempty"`
+	Isolation struct {
+		Mode string `json:"mode,omitempty"`
+	} `json:"isolation"`
 }
 
 // Results of a test.
