@@ -74,7 +74,7 @@ func deciders() []Mutant {
 			})),
 		},
 		Mutant{
-			Name: "read-key-goes-at-once", Scenario: "operator-etcd-restored", Caught: []string{"NO-DATA-LOSS", "steps[9].expect"},
+			Name: "read-key-goes-at-once", Scenario: "operator-etcd-restored", Caught: []string{"NO-DATA-LOSS", "steps[11].expect"},
 			Mistake: "a configuration of the newest key alone once everything is written anew: a snapshot of etcd of before the switch cannot be read any more",
 			Virtual: simulating(decisions.Mistaking(func(_ *core.Observed, opts *core.Options, _ time.Time) { opts.KeepRead = false })),
 		},

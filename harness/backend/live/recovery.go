@@ -17,7 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
-// kept is a snapshot of the objects of scenarios: what etcd had, and which objects those were.
+// kept is a snapshot of the objects of scenarios: what etcd had, and which objects those were, with the provider that each lay under.
 type kept struct {
 	restore []func(context.Context) error
 	written map[string]history.Data
@@ -36,6 +36,14 @@ func (ds *dataset) snapshot(ctx context.Context) error {
 		}
 		k.restore = append(k.restore, restore)
 	}
+	for name, d := range k.written {
+		stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
+		if err != nil {
+			return fmt.Errorf("snapshot: %w", err)
+		}
+		d.Provider = stored.provider
+		k.written[name] = d
+	}
 	ds.mu.Lock()
 	defer ds.mu.Unlock()
 	ds.kept = k
@@ -49,27 +57,25 @@ func (ds *dataset) restore(ctx context.Context) error {
 	if k == nil {
 		return errors.New("restore: there is no snapshot")
 	}
+	ds.mu.Lock()
+	late := maps.Clone(ds.written)
+	ds.written = maps.Clone(k.written)
+	ds.mu.Unlock()
+	// first: an inventory of the time in between must not find what nobody has announced
+	for _, name := range slices.Sorted(maps.Keys(k.written)) {
+		delete(late, name)
+		d := k.written[name]
+		ds.recordData(history.Data{Op: history.DataRestored, Object: d.Object, Digest: d.Digest, Provider: d.Provider}, nil)
+	}
+	for _, name := range slices.Sorted(maps.Keys(late)) {
+		ds.recordData(history.Data{Op: history.DataRestored, Object: late[name].Object}, nil)
+	}
 	for _, restore := range k.restore {
 		if err := restore(ctx); err != nil {
 			return fmt.Errorf("restore a snapshot: %w", err)
 		}
 	}
-	ds.mu.Lock()
-	late := maps.Clone(ds.written)
-	ds.written = maps.Clone(k.written)
-	ds.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(k.written)) {
-		delete(late, name)
-		stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
-		if err != nil {
-			return fmt.Errorf("restore a snapshot: %w", err)
-		}
-		ds.recordData(history.Data{Op: history.DataRestored, Object: k.written[name].Object, Digest: k.written[name].Digest, Provider: stored.provider}, nil)
-	}
-	for _, name := range slices.Sorted(maps.Keys(late)) {
-		ds.recordData(history.Data{Op: history.DataRestored, Object: late[name].Object}, nil)
-	}
-	return ctx.Err()
+	return nil
 }
 
 // unreadable finds so many objects that cannot be read, through every API server that runs: the error of a list names them, and of the namespace no others
