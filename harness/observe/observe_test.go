@@ -35,6 +35,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/virtualcluster"
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/poll"
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -117,7 +118,7 @@ func observed(t *testing.T, w wrong) (v check.Verdict, audited []audit.Event) {
 			}
 			go reporter(ctx, t, own, node, of)
 		}
-		time.Sleep(time.Minute)
+		must(t, poll.Pause(ctx, time.Minute))
 		config, err := c.Host("observer").ConfigAs(virtualcluster.LoadBalancer, observer)
 		must(t, err)
 		watching, stop := context.WithCancel(ctx)
@@ -126,13 +127,13 @@ func observed(t *testing.T, w wrong) (v check.Verdict, audited []audit.Event) {
 		go func() {
 			ended <- Record(watching, Options{REST: config, Operator: core.Operators()[0], NodeSelector: controlPlanes, Run: run, Progress: func(string) {}}, log)
 		}()
-		time.Sleep(15 * time.Minute)
+		must(t, poll.Pause(ctx, 15*time.Minute))
 		must(t, c.Inject(ctx, virtualcluster.APIServerDown{Name: "cp-1"}))
 		kubelet(false)
-		time.Sleep(3 * time.Minute)
+		must(t, poll.Pause(ctx, 3*time.Minute))
 		must(t, c.Heal(ctx))
 		kubelet(true)
-		time.Sleep(12 * time.Minute)
+		must(t, poll.Pause(ctx, 12*time.Minute))
 		stop()
 		must(t, <-ended)
 		v = check.Run(log.Events())
