@@ -22,7 +22,7 @@ const writeKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key
 // poll is how often the result of a migration or of a check is asked for.
 const poll = 500 * time.Millisecond
 
-// migrator has objects written anew by whoever carries out StorageVersionMigrations of a kind.
+// migrator makes StorageVersionMigrations of one kind. Another program carries them out.
 type migrator struct {
 	migrations dynamic.NamespaceableResourceInterface
 	kind       schema.GroupVersionResource
