@@ -1,11 +1,9 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,20 +103,12 @@ func metadataOf(body map[string]any) map[string]any {
 	return with(m, "", nil)
 }
 
-// sameOwners ignores times: what differs in nothing else is not written.
-func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
-	return slices.EqualFunc(a, b, func(x, y metav1.ManagedFieldsEntry) bool {
-		return x.Manager == y.Manager && x.Operation == y.Operation && x.APIVersion == y.APIVersion && x.Subresource == y.Subresource &&
-			bytes.Equal(x.FieldsV1.GetRawBytes(), y.FieldsV1.GetRawBytes())
-	})
-}
-
 // commit makes a body and its owners the newest version of an object, if it is admitted, and etcd takes it.
 func (s *Store) commit(k Key, body map[string]any, owners []metav1.ManagedFieldsEntry, live *Version) (*Version, error) {
 	o := &unstructured.Unstructured{Object: body}
 	v := &Version{
 		Key: k, UID: o.GetUID(), Generation: o.GetGeneration(), Created: o.GetCreationTimestamp().UTC(),
-		body: body, owners: owners, managed: &managed{shared: &s.shared},
+		body: body, owners: owners, ownership: s.ownership(owners, live), managed: &managed{shared: &s.shared},
 	}
 	if err := s.admit(live, v); err != nil {
 		return nil, err

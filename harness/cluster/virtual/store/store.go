@@ -27,11 +27,12 @@ type Store struct {
 	compacted int64
 	uids      int64
 	shared    shared
+	repeats   map[applier]repeat
 }
 
 // New is an empty store. Its first change has revision 2, as etcd's.
 func New(t *Types) *Store {
-	return &Store{types: t, objects: map[Key]*Version{}, revision: 1, compacted: 1}
+	return &Store{types: t, objects: map[Key]*Version{}, repeats: map[applier]repeat{}, revision: 1, compacted: 1}
 }
 
 // Revision is that of the newest change.

@@ -31,6 +31,8 @@ type Version struct {
 	body    map[string]any // without managedFields and resourceVersion
 	owners  []metav1.ManagedFieldsEntry
 	managed *managed
+	// ownership is the revision since which everybody owns the fields that they own.
+	ownership int64
 }
 
 // managed is managedFields as decoded JSON. A version is shown to policies, watches and recorders.

@@ -48,11 +48,20 @@ func (s *Store) Apply(now time.Time, r schema.GroupVersionResource, patch *unstr
 	if live == nil {
 		return s.applyNew(now, t, k, in, o)
 	}
+	if c, ok := s.repeated(t, live, in, o, now); ok {
+		return s.change(t, live, c, o.Subresource)
+	}
+	sent := in.DeepCopy().Object
 	c, err := t.merge.apply(live, in, o, now)
 	if err != nil {
 		return nil, err
 	}
-	return s.change(t, live, c, o.Subresource)
+	v, err := s.change(t, live, c, o.Subresource)
+	if err != nil {
+		return nil, err
+	}
+	s.remember(t, v, sent, o)
+	return v, nil
 }
 
 func (s *Store) applyNew(now time.Time, t *Type, k Key, in *unstructured.Unstructured, o ApplyOptions) (*Version, error) {
