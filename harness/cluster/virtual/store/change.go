@@ -31,7 +31,7 @@ func (s *Store) add(now time.Time, t *Type, k Key, c candidate) (*Version, error
 	if !t.BuiltIn {
 		o.SetGeneration(1)
 	}
-	if err := t.invalid(k.Name, t.validate(o, nil, "")); err != nil {
+	if err := t.invalid(k.Name, t.validate(o, nil, "", nil)); err != nil {
 		return nil, err
 	}
 	return s.commit(k, body, c.owners, nil)
@@ -44,7 +44,7 @@ func (s *Store) change(t *Type, live *Version, c candidate, subresource string) 
 	}
 	body := t.prepare(live, c, subresource)
 	o := &unstructured.Unstructured{Object: body}
-	if err := t.invalid(live.Key.Name, t.validate(o, live, subresource)); err != nil {
+	if err := t.invalid(live.Key.Name, t.validate(o, live, subresource, c.repeats)); err != nil {
 		return nil, err
 	}
 	if reflect.DeepEqual(body, live.body) && sameOwners(c.owners, live.owners) {

@@ -21,6 +21,8 @@ import (
 type candidate struct {
 	body   map[string]any
 	owners []metav1.ManagedFieldsEntry
+	// repeats is the status that was applied, if that repeats the one before: other values, and nothing else new. Else nil.
+	repeats any
 }
 
 func (c candidate) metadata() *unstructured.Unstructured {

@@ -38,7 +38,9 @@ func (s *Store) repeated(t *Type, live *Version, patch *unstructured.Unstructure
 	if !ok {
 		return candidate{}, false
 	}
-	return live.renew(merged, o.Manager, now), true
+	c := live.renew(merged, o.Manager, now)
+	c.repeats = patch.Object["status"]
+	return c, true
 }
 
 // remember keeps an apply that made a version, unless somebody else owns a part of the same.
@@ -72,7 +74,7 @@ func (v *Version) renew(status any, manager string, now time.Time) candidate {
 		owners[slices.IndexFunc(owners, appliedBy(manager))].Time = &metav1.Time{Time: now.UTC().Truncate(time.Second)}
 		slices.SortFunc(owners, compareEntries)
 	}
-	return candidate{body, owners}
+	return candidate{body: body, owners: owners}
 }
 
 // appliedBy is whether an entry is of a manager's applies to the status.

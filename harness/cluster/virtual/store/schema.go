@@ -57,9 +57,10 @@ func newCRDSchema(v1 *apiextensionsv1.JSONSchemaProps) (*crdSchema, error) {
 	return c, nil
 }
 
-// validate returns the errors of an API server about an object, or about its status if that is the subresource; was is nil for a new object.
-func (c *crdSchema) validate(body, was map[string]any, subresource string) field.ErrorList {
-	errs, ratcheting := c.values(body, was, subresource)
+// validate returns the errors of an API server about an object, or about its status if that is the subresource; was is nil for a new object,
+// and repeats as in a candidate.
+func (c *crdSchema) validate(body, was map[string]any, subresource string, repeats any) field.ErrorList {
+	errs, ratcheting := c.values(body, was, subresource, repeats)
 	if subresource == "" {
 		errs = append(errs, objectmeta.Validate(context.Background(), nil, body, c.structural, false)...)
 	}
@@ -83,7 +84,7 @@ func (c *crdSchema) validate(body, was map[string]any, subresource string) field
 
 // values validates by all of a schema but its list types and CEL rules. An error about a value that did not change is not one: the options say the
 // same to the CEL rules.
-func (c *crdSchema) values(body, was map[string]any, subresource string) (field.ErrorList, []cel.Option) {
+func (c *crdSchema) values(body, was map[string]any, subresource string, repeats any) (field.ErrorList, []cel.Option) {
 	if was == nil {
 		return validation.ValidateCustomResource(nil, body, c.whole), nil
 	}
@@ -98,7 +99,10 @@ func (c *crdSchema) values(body, was map[string]any, subresource string) (field.
 		}
 		path, before, by, correlated = field.NewPath("status"), was["status"], c.status, correlated.Key("status")
 	}
-	if len(validation.ValidateCustomResource(path, of, by)) == 0 { // which costs a fifth: only errors need to be forgiven
+	if repeats != nil && len(validation.ValidateCustomResource(path, repeats, by)) == 0 {
+		return nil, options // of all else an error would be forgiven
+	}
+	if len(validation.ValidateCustomResource(path, of, by)) == 0 { // which costs a fifth of what follows
 		return nil, options
 	}
 	return validation.ValidateCustomResourceUpdate(path, of, before, by, validation.WithRatcheting(correlated)), options

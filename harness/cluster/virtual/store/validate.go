@@ -25,8 +25,8 @@ func (t *Type) Default(o runtime.Object) {
 }
 
 // validate is what an API server finds wrong with an object; old is nil for a new one. Of a write to the status nothing else
-// can have changed.
-func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource string) field.ErrorList {
+// can have changed; repeats is that of the candidate.
+func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource string, repeats any) field.ErrorList {
 	var was map[string]any
 	if old != nil {
 		was = old.body
@@ -38,7 +38,7 @@ func (t *Type) validate(o *unstructured.Unstructured, old *Version, subresource 
 	if t.schema == nil {
 		return errs
 	}
-	return append(errs, t.schema.validate(o.Object, was, subresource)...)
+	return append(errs, t.schema.validate(o.Object, was, subresource, repeats)...)
 }
 
 func (t *Type) validateMetadata(o *unstructured.Unstructured, old *Version) field.ErrorList {
