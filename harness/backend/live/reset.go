@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,8 +30,28 @@ import (
 
 // manifestsOf returns what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of
 // reporters and aggregator. OpenShift's CRDs have the field of typed reports in some feature sets only, hence the
-// variant.
+// variant. They are the caller's.
 func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.Unstructured, error) {
+	read, _ := manifestsRead.LoadOrStore(manifestsKey{installed, variant}, sync.OnceValues(func() ([]*unstructured.Unstructured, error) {
+		return readManifests(installed, variant)
+	}))
+	list, err := read.(func() ([]*unstructured.Unstructured, error))()
+	out := make([]*unstructured.Unstructured, len(list))
+	for i, o := range list {
+		out[i] = o.DeepCopy()
+	}
+	return out, err
+}
+
+// manifestsRead are those of each key that was asked for. They are read once per process: each scenario asks, and a copy costs a tenth.
+var manifestsRead sync.Map
+
+type manifestsKey struct {
+	installed manifests.Options
+	variant   string
+}
+
+func readManifests(installed manifests.Options, variant string) ([]*unstructured.Unstructured, error) {
 	list, err := crds.WithKMS(crds.Variant(variant))
 	if err != nil {
 		return nil, err

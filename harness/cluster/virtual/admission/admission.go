@@ -4,6 +4,7 @@ package admission
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"sync"
@@ -28,23 +29,15 @@ type Policies struct {
 	dispatcher generic.Dispatcher[validating.PolicyHook]
 	objects    admission.ObjectInterfaces
 
-	mu       sync.Mutex
-	hooks    []validating.PolicyHook
-	compiled map[string]compiled // by name
-}
-
-// compiled is a policy that need not be compiled again while its text is the same.
-type compiled struct {
-	generation int64
-	uid        string
-	evaluator  validating.Validator
+	mu    sync.Mutex
+	hooks []validating.PolicyHook
 }
 
 // New is no policies.
 func New() *Policies {
 	return &Policies{
 		dispatcher: validating.NewDispatcher(nil, generic.NewPolicyMatcher(matching.NewMatcher(namespaces{}, nil))),
-		objects:    admission.NewObjectInterfacesFromScheme(runtime.NewScheme()), compiled: map[string]compiled{},
+		objects:    admission.NewObjectInterfacesFromScheme(runtime.NewScheme()),
 	}
 }
 
@@ -79,12 +72,11 @@ func (p *Policies) Set(policies, bindings []*unstructured.Unstructured) error {
 		if m := policy.Spec.MatchConstraints; m != nil {
 			selectAll(m)
 		}
-		is, known := p.compiled[policy.Name]
-		if !known || is.uid != string(policy.UID) || is.generation != policy.Generation || policy.Generation == 0 {
-			is = compiled{policy.Generation, string(policy.UID), compile(policy)}
-			p.compiled[policy.Name] = is
+		evaluator, err := compiledOnce(policy)
+		if err != nil {
+			return err
 		}
-		p.hooks = append(p.hooks, validating.PolicyHook{Policy: policy, Evaluator: is.evaluator, Bindings: slices.DeleteFunc(slices.Clone(bound), func(b *admissionregistration.ValidatingAdmissionPolicyBinding) bool {
+		p.hooks = append(p.hooks, validating.PolicyHook{Policy: policy, Evaluator: evaluator, Bindings: slices.DeleteFunc(slices.Clone(bound), func(b *admissionregistration.ValidatingAdmissionPolicyBinding) bool {
 			return b.Spec.PolicyName != policy.Name
 		})})
 	}
@@ -110,6 +102,18 @@ func (p *Policies) Admit(ctx context.Context, a admission.Attributes) error {
 		return nil
 	}
 	return p.dispatcher.Dispatch(ctx, a, p.objects, hooks)
+}
+
+// compiled are the evaluators of each text that was a policy's, by name and spec. To compile one takes as long as a small scenario.
+var compiled sync.Map
+
+func compiledOnce(policy *admissionregistration.ValidatingAdmissionPolicy) (validating.Validator, error) {
+	spec, err := json.Marshal(policy.Spec)
+	if err != nil {
+		return nil, fmt.Errorf("read the ValidatingAdmissionPolicy %s: %w", policy.Name, err)
+	}
+	evaluator, _ := compiled.LoadOrStore(policy.Name+" "+string(spec), sync.OnceValue(func() validating.Validator { return compile(policy) }))
+	return evaluator.(func() validating.Validator)(), nil
 }
 
 // compile is what kube-apiserver does with a new policy.
