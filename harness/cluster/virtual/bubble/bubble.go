@@ -156,8 +156,9 @@ const settings = "randseednop=0,tlsmlkem=0,tlssecpmlkem=0"
 // garbage is how much a bubble may have before it is collected, in hundredths of what is in use: some 15 MB, after hours of 30 s intervals 100.
 const garbage = 400
 
-// memory is what a process with a bubble may have, as far as it can be kept to, in bytes: above it is collected more often.
-const memory = 200 << 20
+// memory is what the heap of a process with a bubble may have, as far as it can be kept to, in bytes: above it is collected more often. The program itself
+// and its stacks take some 70 MB more.
+const memory = 120 << 20
 
 // NewReader is bytes that a seed and a stream decide. It is safe for concurrent use.
 func NewReader(seed, stream uint64) io.Reader {
