@@ -30,7 +30,7 @@ type repeat struct {
 // repeated is what an apply makes of a version if it repeats the one before.
 func (s *Store) repeated(t *Type, live *Version, patch *unstructured.Unstructured, o ApplyOptions, now time.Time) (candidate, bool) {
 	last, known := s.repeats[applier{live.Key, o.Manager}]
-	if !known || last.ownership != live.ownership || o.Subresource != "status" || !onlyStatus(patch.Object) {
+	if !known || last.ownership != live.ownership || o.Subresource != "status" || !onlyStatus(patch.Object) || patch.GroupVersionKind() != t.Kind {
 		return candidate{}, false
 	}
 	of := t.schema.structural.Properties["status"]

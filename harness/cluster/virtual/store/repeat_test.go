@@ -49,3 +49,15 @@ func TestAnotherItemIsNoRepeat(t *testing.T) {
 		t.Fatalf("expected a conflict, got %v", err)
 	}
 }
+
+// An apply of another kind is refused, whatever was applied before.
+func TestAnotherKindIsNoRepeat(t *testing.T) {
+	f := newFixture(t)
+	f.apply("a", conditions(condition("A", "1")))
+	f.apply("a", conditions(condition("A", "2")))
+	patch := conditions(condition("A", "3"))
+	patch.SetKind("KubeScheduler")
+	if _, err := f.try("a", patch, false); err == nil {
+		t.Fatal("expected an error")
+	}
+}
