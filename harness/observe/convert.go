@@ -128,9 +128,11 @@ func (r *recorder) update() {
 }
 
 // active reports whether KMS is the encryption type. A cluster without that configuration has KMS as long as anybody reports.
-func (r *recorder) active() bool {
+func (r *recorder) active() bool { return r.caches.config == nil || r.configured() }
+
+func (r *recorder) configured() bool {
 	if r.caches.config == nil {
-		return true
+		return false
 	}
 	for _, o := range r.caches.config.List() {
 		kind, _, _ := unstructured.NestedString(o.(*unstructured.Unstructured).Object, "spec", "encryption", "type")
@@ -139,11 +141,20 @@ func (r *recorder) active() bool {
 	return false
 }
 
-// processes records API servers by their containers, and the end of reporters. r.mu is held.
+// processes records API servers and reporters by their containers. Where no pod is seen, a static pod of a cluster that is configured for KMS is taken
+// to have a reporter: one that never writes would not be missed otherwise. r.mu is held.
 func (r *recorder) processes(now time.Time, ready map[string]bool) {
 	containers := readContainers(slices.Concat(r.caches.kubeadmPods.List(), r.caches.openshiftPods.List()))
 	for _, node := range slices.Sorted(maps.Keys(containers)) {
 		r.set(now, history.Process{Role: history.RoleAPIServer, Node: node}, containers[node].apiServer)
+	}
+	for _, n := range r.expected.Nodes {
+		p := history.Process{Role: history.RoleReporter, Node: n.Name}
+		c, known := containers[n.Name]
+		static := !known && r.configured() && r.options.Operator.Name == core.Operators()[0].Name
+		if _, seen := r.up[p]; !seen && ready[n.Name] && r.expected.KMSActive && (c.reporter || static) {
+			r.set(now, p, true)
+		}
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(r.up), func(a, b history.Process) int { return strings.Compare(a.Role+a.Node, b.Role+b.Node) }) {
 		c, known := containers[p.Node]
@@ -182,7 +193,7 @@ func readNodes(items []any) (nodes []history.ExpectedNode, ready map[string]bool
 }
 
 // containers are those of a node's pod.
-type containers struct{ apiServer, reporterEnded bool }
+type containers struct{ apiServer, reporter, reporterEnded bool }
 
 func readContainers(items []any) map[string]containers {
 	all := map[string]containers{}
@@ -190,8 +201,9 @@ func readContainers(items []any) map[string]containers {
 		u := item.(*unstructured.Unstructured)
 		node, _, _ := unstructured.NestedString(u.Object, "spec", "nodeName")
 		statuses, _, _ := unstructured.NestedSlice(u.Object, "status", "containerStatuses")
+		sidecars, _, _ := unstructured.NestedSlice(u.Object, "status", "initContainerStatuses")
 		c := all[node]
-		for _, s := range statuses {
+		for _, s := range slices.Concat(statuses, sidecars) {
 			s, _ := s.(map[string]any)
 			name, _ := s["name"].(string)
 			_, running, _ := unstructured.NestedMap(s, "state", "running")
@@ -199,7 +211,7 @@ func readContainers(items []any) map[string]containers {
 			case name == apiServerContainer:
 				c.apiServer = s["ready"] == true
 			case strings.Contains(name, reporterContainer):
-				c.reporterEnded = !running
+				c.reporter, c.reporterEnded = running, !running
 			}
 		}
 		all[node] = c

@@ -62,8 +62,8 @@ func object(apiVersion, kind, name string, content map[string]any) *unstructured
 
 // wrong is what the reporter of cp-2 or the aggregator do wrong. The zero value is right.
 type wrong struct {
-	silent, back, spaced bool
-	rollup               bool
+	silent, mute, back, spaced bool
+	rollup                     bool
 }
 
 // reporter writes the report of a node with each interval.
@@ -81,7 +81,7 @@ func reporter(ctx context.Context, t *testing.T, config *rest.Config, node strin
 		if w.spaced {
 			body = bytes.Replace(body, []byte(`"[{`), []byte(`"[ {`), 1)
 		}
-		if !w.silent || n < 20 || n > 22 {
+		if !w.mute && (!w.silent || n < 20 || n > 22) {
 			_ = applier.Apply(ctx, contract.FieldManager(node), body) // an outage is a part of the test
 		}
 		select {
@@ -210,6 +210,7 @@ func TestObserve(t *testing.T) {
 	}{
 		"right":                             {},
 		"a reporter that omits two writes":  {wrong{silent: true}, []string{"CADENCE"}},
+		"a reporter that never writes":      {wrong{mute: true}, []string{"CADENCE"}},
 		"lastChecked goes back":             {wrong{back: true}, []string{"FRESH-ONLY", "MONOTONIC"}},
 		"white space in messages":           {wrong{spaced: true}, []string{"FORMAT"}},
 		"an aggregator that is too patient": {wrong{back: true, rollup: true}, []string{"CONVERGENCE", "FRESH-ONLY", "MONOTONIC", "ROLLUP-TRUTH"}},
