@@ -8,6 +8,7 @@ package watch
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +38,39 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	o.Conditions, o.HealthReports = status.Conditions, status.HealthReports()
 	o.Owners = Owners(u)
 	return o, nil
+}
+
+// share lets a state have what it has in common with the one before, nil for none: a history keeps all states in memory, and little changes from one to
+// the next.
+func share(o, before *history.Object) {
+	if before == nil {
+		return
+	}
+	for i := range o.Conditions {
+		c := &o.Conditions[i]
+		if at := slices.IndexFunc(before.Conditions, func(b history.Condition) bool { return b.Type == c.Type }); at >= 0 {
+			was := before.Conditions[at]
+			keep(&c.Type, was.Type)
+			keep(&c.Status, was.Status)
+			keep(&c.Reason, was.Reason)
+			keep(&c.Message, was.Message)
+			keep(&c.LastTransitionTime, was.LastTransitionTime)
+		}
+	}
+	for i := range o.HealthReports {
+		if i < len(before.HealthReports) && o.HealthReports[i] == before.HealthReports[i] {
+			o.HealthReports[i] = before.HealthReports[i]
+		}
+	}
+	if maps.EqualFunc(o.Owners, before.Owners, slices.Equal) {
+		o.Owners = before.Owners
+	}
+}
+
+func keep(text *string, was string) {
+	if *text == was {
+		*text = was
+	}
 }
 
 // convertHealth reads an EncryptionHealth.

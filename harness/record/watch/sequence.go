@@ -34,6 +34,7 @@ type state struct {
 	version uint64
 	present bool
 	at      time.Time
+	object  *history.Object
 }
 
 // NewSequence records to sink.
@@ -76,7 +77,8 @@ func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time
 	if at.Before(last.at) {
 		at = last.at
 	}
-	s.seen[t] = state{v, present, at}
+	share(o, last.object)
+	s.seen[t] = state{v, present, at, o}
 	s.sink.Record(at, "watch", o)
 }
 
