@@ -21,6 +21,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/observe"
 	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/report/render"
+	"github.com/kmsharness/kmsharness/harness/report/timeline"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/starvation"
 	"github.com/kmsharness/kmsharness/internal/atomicfile"
@@ -36,6 +37,9 @@ type observeFlags struct {
 	options                          observe.Options
 	output                           *printer.Output
 }
+
+// intervalsFile has a name by which the viewers of OpenShift's jobs find timelines.
+const intervalsFile = "e2e-timelines_spyglass_kms-health.json"
 
 func newObserveCommand() *cobra.Command {
 	f := observeFlags{options: observe.Options{NodeSelector: "node-role.kubernetes.io/control-plane", Run: history.Run{Scenario: "observe", Backend: "cluster", Timing: contract.DefaultTiming()}}}
@@ -116,7 +120,14 @@ func (f *observeFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	show := func(w io.Writer) error { return check.Print(io.MultiWriter(w, words), check.Run(events)) }
+	verdict := check.Run(events)
+	show := func(w io.Writer) error { return check.Print(io.MultiWriter(w, words), verdict) }
+	intervals := func(w io.Writer) error {
+		return timeline.Write(w, timeline.Of(events, verdict, f.options.Operator.ClusterOperator))
+	}
+	if err := atomicfile.WriteTo(filepath.Join(f.out, intervalsFile), intervals); err != nil {
+		return err
+	}
 	if err := atomicfile.WriteTo(filepath.Join(f.out, f.options.Run.Scenario, result.VerdictFile), show); err != nil {
 		return err
 	}
