@@ -180,11 +180,11 @@ func (o *ownProcess) end(ctx context.Context) error {
 }
 
 // disconnected waits until the connection of the checks knows that its process has ended. Until then a call is sent to the ended process, and fails
-// in place of waiting for the next one.
+// in place of waiting for the next one. A connection that has just served its first call may say for a moment that it still connects.
 func (c *client) disconnected(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)
 	defer cancel()
-	for c.conn.GetState() == connectivity.Ready && c.conn.WaitForStateChange(ctx, connectivity.Ready) {
+	for state := c.conn.GetState(); (state == connectivity.Ready || state == connectivity.Connecting) && c.conn.WaitForStateChange(ctx, state); state = c.conn.GetState() {
 	}
 }
 
