@@ -43,7 +43,7 @@ func manifestsOf(installed manifests.Options, variant string) ([]*unstructured.U
 	return out, err
 }
 
-// manifestsRead are those of each key that was asked for. They are read once per process: each scenario asks, and a copy costs a tenth.
+// manifestsRead are those of each key that was asked for. They are read once per process, because each scenario asks.
 var manifestsRead sync.Map
 
 type manifestsKey struct {

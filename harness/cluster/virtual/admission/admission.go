@@ -104,7 +104,8 @@ func (p *Policies) Admit(ctx context.Context, a admission.Attributes) error {
 	return p.dispatcher.Dispatch(ctx, a, p.objects, hooks)
 }
 
-// compiled are the evaluators of each text that was a policy's, by name and spec. To compile one takes as long as a small scenario.
+// compiled are the evaluators of each text that was a policy's, by name and spec. They are compiled once per process, because each
+// scenario has the same.
 var compiled sync.Map
 
 func compiledOnce(policy *admissionregistration.ValidatingAdmissionPolicy) (validating.Validator, error) {

@@ -157,7 +157,7 @@ const settings = "randseednop=0,tlsmlkem=0,tlssecpmlkem=0"
 const garbage = 400
 
 // memory is what the heap of a process with a bubble may have, as far as it can be kept to, in bytes: above it is collected more often. The program itself
-// and its stacks take some 70 MB more.
+// takes some 70 MB more.
 const memory = 120 << 20
 
 // NewReader is bytes that a seed and a stream decide. It is safe for concurrent use.

@@ -52,7 +52,7 @@ func (s *Store) remember(t *Type, v *Version, patch map[string]any, o ApplyOptio
 	}
 }
 
-// onlyStatus is whether an apply says nothing but what object it is of, and a status.
+// onlyStatus reports whether an apply has the name of its object and a status, and nothing else.
 func onlyStatus(patch map[string]any) bool {
 	meta, _ := patch["metadata"].(map[string]any)
 	named := 0
@@ -77,14 +77,14 @@ func (v *Version) renew(status any, manager string, now time.Time) candidate {
 	return candidate{body: body, owners: owners}
 }
 
-// appliedBy is whether an entry is of a manager's applies to the status.
+// appliedBy finds the entry of what a manager applied to the status.
 func appliedBy(manager string) func(metav1.ManagedFieldsEntry) bool {
 	return func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "status"
 	}
 }
 
-// alone is whether a manager owns something of the status, and nobody else anything of that.
+// alone reports whether a manager applied fields of the status that nobody else owns.
 func alone(owners []metav1.ManagedFieldsEntry, manager string) bool {
 	mine := slices.IndexFunc(owners, appliedBy(manager))
 	if mine < 0 {
@@ -130,8 +130,7 @@ func sameOwners(a, b []metav1.ManagedFieldsEntry) bool {
 	})
 }
 
-// renewed is what there is with the values that are applied; false if they differ from those applied last in more than values, or in the key of
-// an item. What is shared with live is not copied.
+// renewed puts the values of an apply into what there is. It is false if the apply differs from the last in more than values, or in the key of an item.
 func renewed(s *schema.Structural, applied, last, live any) (any, bool) {
 	switch a := applied.(type) {
 	case map[string]any:

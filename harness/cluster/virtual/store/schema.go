@@ -102,7 +102,7 @@ func (c *crdSchema) values(body, was map[string]any, subresource string, repeats
 	if repeats != nil && len(validation.ValidateCustomResource(path, repeats, by)) == 0 {
 		return nil, options // of all else an error would be forgiven
 	}
-	if len(validation.ValidateCustomResource(path, of, by)) == 0 { // which costs a fifth of what follows
+	if len(validation.ValidateCustomResource(path, of, by)) == 0 { // only errors need to be forgiven
 		return nil, options
 	}
 	return validation.ValidateCustomResourceUpdate(path, of, before, by, validation.WithRatcheting(correlated)), options
