@@ -61,3 +61,12 @@ func TestAnotherKindIsNoRepeat(t *testing.T) {
 		t.Fatal("expected an error")
 	}
 }
+
+// Other values in the same items are a repeat: without it nothing would be wrong, only slow.
+func TestRepeatsAreRecognised(t *testing.T) {
+	f := newFixture(t)
+	live := f.apply("a", conditions(condition("A", "1")))
+	if _, ok := f.repeated(f.types.Get(kubeAPIServers), live, conditions(condition("A", "2")), ApplyOptions{Manager: "a", Subresource: "status"}, f.now); !ok {
+		t.Fatal("an apply with another message is merged by Kubernetes' code")
+	}
+}
