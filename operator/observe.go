@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/internal/informer"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -47,7 +48,11 @@ func (o *Operator) observe() (Seen, error) {
 	for r, content := range o.contents() {
 		s.Credentials[r] = config.ContentHash(content)
 	}
-	s.Wanted = wanted(single(o.sources.config), o.Config, s.Credentials)
+	if configuration, err := o.configuration(); err != nil {
+		s.Wanted = core.Wanted{Invalid: contract.SafeText(err.Error(), contract.MaxDetailChars)}
+	} else {
+		s.Wanted = wanted(configuration, o.Config, s.Credentials)
+	}
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
 	return s, nil
 }
@@ -69,6 +74,21 @@ func single(of *informer.Cache) map[string]any {
 		return nil
 	}
 	return item.(*unstructured.Unstructured).Object
+}
+
+// configuration is the APIServer configuration, with the settings of Vault to which it refers.
+func (o *Operator) configuration() (map[string]any, error) {
+	configuration := single(o.sources.config)
+	name, err := config.Referred(configuration)
+	if err != nil || name == "" {
+		return configuration, err
+	}
+	o.sources.needVault()
+	var settings map[string]any
+	if item, there, err := o.sources.vault.GetByKey(name); err == nil && there {
+		settings = item.(*unstructured.Unstructured).Object
+	}
+	return config.Inline(configuration, settings)
 }
 
 // contents are the credentials that there are.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/internal/informer"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -22,6 +23,9 @@ type sources struct {
 	desired                           *informer.Cache // the configuration that is wanted
 	pods, revisions                   *informer.Cache // of the API server, with their Secrets
 	nodes                             *informer.Cache
+	vault                             *informer.Cache // VaultKMSConfigs; nothing before needVault
+
+	needVault func() // begins to list and watch them, once: most clusters do not have the resource
 }
 
 func newSources(o *Operator) *sources {
@@ -48,6 +52,7 @@ func newSources(o *Operator) *sources {
 		config: one(apiServers()), operator: one(o.Resource), desired: selecting(secrets(revision.Namespace), "", o.DesiredName()),
 		pods:      selecting(informer.Of("pods of "+o.Namespace, &corev1.Pod{}, api.Pods(o.Namespace)), APIServerLabel+"=true", ""),
 		revisions: selecting(secrets(o.Namespace), "", ""), nodes: selecting(informer.Of("nodes", &corev1.Node{}, api.Nodes()), nodeLabel, ""),
+		vault: selecting(informer.Of(config.VaultKMSConfigs().Resource, &unstructured.Unstructured{}, o.dynamic.Resource(config.VaultKMSConfigs())), "", ""),
 	}
 }
 
@@ -60,6 +65,7 @@ func (s *sources) start(ctx context.Context, work *sync.WaitGroup) error {
 	for _, c := range s.all() {
 		work.Go(func() { c.Run(ctx) })
 	}
+	s.needVault = sync.OnceFunc(func() { work.Go(func() { s.vault.Run(ctx) }) })
 	for _, c := range s.all() {
 		if err := c.WaitSynced(ctx); err != nil {
 			return err

@@ -28,6 +28,8 @@ const (
 	TechPreview Variant = "TechPreviewNoUpgrade"
 	// GateOff is of WithKMS: Default as it is, without the encryption type KMS.
 	GateOff Variant = "DefaultWithoutKMS"
+	// VaultKMSConfig is of WithKMS: TechPreview with what is proposed, see referring.
+	VaultKMSConfig Variant = "VaultKMSConfig"
 )
 
 // List is the CRDs of one variant, those that have no variants included, sorted by file name. An empty variant is
@@ -63,6 +65,13 @@ func List(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 func WithKMS(v Variant) ([]*apiextensions.CustomResourceDefinition, error) {
 	if v == GateOff {
 		return List(Default)
+	}
+	if v == VaultKMSConfig {
+		list, err := List(TechPreview)
+		if err != nil {
+			return nil, err
+		}
+		return referring(list)
 	}
 	list, err := List(v)
 	if err != nil {

@@ -85,6 +85,31 @@ func TestWithKMS(t *testing.T) {
 	}
 }
 
+// TestReferring: settings are outside of the APIServer configuration, their schema is that of its section, and nothing else changes.
+func TestReferring(t *testing.T) {
+	list, err := WithKMS(VaultKMSConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := WithKMS(TechPreview)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) != len(plain)+1 || list[len(plain)].Name != "vaultkmsconfigs.kms.openshift.io" {
+		t.Fatalf("%d CRDs, want %d and that of VaultKMSConfig", len(list), len(plain))
+	}
+	for i, crd := range plain {
+		if same := reflect.DeepEqual(crd, list[i]); same == (crd.Spec.Names.Plural == "apiservers") {
+			t.Errorf("%s is unchanged: %v", crd.Name, same)
+		}
+	}
+	settings := list[len(plain)].Spec.Versions[0].Schema.OpenAPIV3Schema
+	if spec, status := settings.Properties["spec"], settings.Properties["status"]; len(spec.Properties["vaultKeyPath"].XValidations) == 0 || len(spec.Required) == 0 ||
+		slices.Contains(spec.Required, "kmsPluginImage") || len(status.Properties["kmsPluginImage"].XValidations) == 0 {
+		t.Errorf("%+v", settings)
+	}
+}
+
 func TestOnlyTechPreviewHasTypedReports(t *testing.T) {
 	for v, want := range map[Variant]bool{Default: false, TechPreview: true} {
 		list, err := List(v)

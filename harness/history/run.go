@@ -34,7 +34,7 @@ type Run struct {
 	AggregatorProfile string `json:"aggregatorProfile,omitempty"`
 	// Contract is the wire form that the reporters write: FormConditions or FormHealthReports.
 	Contract string `json:"contract"`
-	// CRDs is the variant of the operators' CRDs: CRDsDefault, CRDsGateOff, or CRDsTechPreview (also when empty).
+	// CRDs is the variant of the operators' CRDs: CRDsDefault, CRDsGateOff, CRDsVaultConfig, or CRDsTechPreview (also when empty).
 	CRDs string `json:"crds,omitempty"`
 	// ReporterIdentity is which credentials the reporters have: IdentityLeast (also when empty) or IdentityAdmin.
 	ReporterIdentity string `json:"reporterIdentity,omitempty"`
@@ -104,6 +104,7 @@ const (
 	CRDsDefault     = "Default"
 	CRDsTechPreview = "TechPreviewNoUpgrade"
 	CRDsGateOff     = "DefaultWithoutKMS"
+	CRDsVaultConfig = "VaultKMSConfig"
 )
 
 // Wire forms of reports: values of Run.Contract.

@@ -106,10 +106,10 @@ func (v *validation) topology() {
 	if len(t.Aggregated()) > 0 && s.Operator != Operators()[0] {
 		v.add(place{"spec", "operator"}, "operator %s with several API servers, expected none: each reports to the operator of its own", quote(s.Operator))
 	}
-	if t.CRDs == history.CRDsGateOff && !t.ByOperator() {
+	if (t.CRDs == history.CRDsGateOff || t.CRDs == history.CRDsVaultConfig) && !t.ByOperator() {
 		v.add(at.at("crds"), "crds %s without an operator, expected lifecycle: operator: the harness itself chooses KMS", t.CRDs)
 	}
-	if t.CRDs != "" && s.AnyContract {
+	if (t.CRDs == history.CRDsDefault || t.CRDs == history.CRDsGateOff) && s.AnyContract {
 		v.add(at.at("crds"), "crds %s without contract, expected %s: the typed list is not in these CRDs", t.CRDs, oneOf(Contracts()))
 	}
 	if t.ReporterToken == TokenSecret && t.Connectivity != history.ConnectService {

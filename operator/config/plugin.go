@@ -90,9 +90,9 @@ func newPlugin(p Provider, at string, settings map[string]string) (Plugin, error
 			return Plugin{}, fmt.Errorf("%s.%s: %w", at, f.Path, err)
 		}
 	}
-	image := settings[imageSetting]
+	image := settings[ImageSetting]
 	settings = maps.Clone(settings)
-	delete(settings, imageSetting)
+	delete(settings, ImageSetting)
 	canonical, err := json.Marshal(settings) // keys are sorted
 	if err != nil {
 		return Plugin{}, fmt.Errorf("%s: %w", at, err)
@@ -106,7 +106,7 @@ func NewPlugin(provider, image string, settings map[string]string) (Plugin, erro
 	if !ok {
 		return Plugin{}, fmt.Errorf("provider %q is unknown: expected one of %s", provider, names())
 	}
-	known.Fields = slices.DeleteFunc(known.Fields, func(f Field) bool { return f.Path == imageSetting }) // a plugin has it apart
+	known.Fields = slices.DeleteFunc(known.Fields, func(f Field) bool { return f.Path == ImageSetting }) // a plugin has it apart
 	p, err := newPlugin(known, provider, settings)
 	if err == nil {
 		p.Image = image
@@ -155,7 +155,7 @@ func readPlugin(a *configv1.APIServer) (Plugin, error) {
 func (p Plugin) APIServer() ([]byte, error) {
 	section, settings := map[string]any{}, p.Settings()
 	if p.Image != "" {
-		settings[imageSetting] = p.Image
+		settings[ImageSetting] = p.Image
 	}
 	for path, value := range settings {
 		if err := unstructured.SetNestedField(section, value, strings.Split(path, ".")...); err != nil {

@@ -24,14 +24,14 @@ type Field struct {
 	Valid func(value string) error
 }
 
-// imageSetting is where a section may name the plugin's image.
-const imageSetting = "kmsPluginImage"
+// ImageSetting is where a section may name the plugin's image.
+const ImageSetting = "kmsPluginImage"
 
 // Providers are those that can be asked for. To add one, add it here.
 func Providers() []Provider {
 	return []Provider{
 		{Name: "Vault", Section: "vault", Fields: []Field{
-			{Path: imageSetting, Required: true, Valid: digestImage},
+			{Path: ImageSetting, Required: true, Valid: digestImage},
 			{Path: "vaultAddress", Required: true, Key: true, Valid: httpsOrigin},
 			{Path: "vaultNamespace", Key: true},
 			{Path: "vaultAuthNamespace"},
@@ -42,25 +42,25 @@ func Providers() []Provider {
 			{Path: "authentication.appRole.secret.name", Required: true, Refers: "Secret", Valid: objectName},
 		}},
 		{Name: "AWS", Section: "aws", Fields: []Field{
-			{Path: imageSetting, Valid: digestImage},
+			{Path: ImageSetting, Valid: digestImage},
 			{Path: "keyARN", Required: true, Key: true, Valid: matches(awsARN, "arn:PARTITION:kms:REGION:ACCOUNT:key/ID")},
 			{Path: "region", Required: true, Valid: matches(region, "a region such as us-east-1")},
 			{Path: "credentialsSecret.name", Refers: "Secret", Valid: objectName},
 		}},
 		{Name: "Azure", Section: "azure", Fields: []Field{
-			{Path: imageSetting, Valid: digestImage},
+			{Path: ImageSetting, Valid: digestImage},
 			{Path: "keyVaultName", Required: true, Key: true, Valid: matches(azureName, "3 to 24 letters, digits and dashes")},
 			{Path: "keyName", Required: true, Key: true, Valid: matches(azureKey, "letters, digits and dashes")},
 			{Path: "keyVersion", Key: true, Valid: matches(azureVersion, "32 hexadecimal digits")},
 			{Path: "credentialsSecret.name", Refers: "Secret", Valid: objectName},
 		}},
 		{Name: "GCP", Section: "gcp", Fields: []Field{
-			{Path: imageSetting, Valid: digestImage},
+			{Path: ImageSetting, Valid: digestImage},
 			{Path: "keyName", Required: true, Key: true, Valid: matches(gcpKey, "projects/P/locations/L/keyRings/R/cryptoKeys/K")},
 			{Path: "credentialsSecret.name", Refers: "Secret", Valid: objectName},
 		}},
 		{Name: "Thales", Section: "thales", Fields: []Field{
-			{Path: imageSetting, Valid: digestImage},
+			{Path: ImageSetting, Valid: digestImage},
 			{Path: "p11LibraryPath", Required: true, Valid: absolute},
 			{Path: "keyLabel", Required: true, Key: true},
 			{Path: "kekID", Key: true},

@@ -12,13 +12,14 @@ import (
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/command"
+	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
 )
 
 // starters are operators that start plugins wrongly: with an image that cannot start, or with other credentials.
 func starters() []Mutant {
-	const image = "operator-plugin-image-cannot-start"
+	const image, settings = "operator-plugin-image-cannot-start", "operator-vault-config"
 	return []Mutant{
 		{
 			Name: "progresses-for-ever", Scenario: image, Caught: []string{"steps[3].expect"},
@@ -51,6 +52,27 @@ func starters() []Mutant {
 			Name: "credentials-looked-for-once", Scenario: "operator-credentials-missing", Caught: []string{"steps[17].expect"},
 			Mistake: "what is missing is looked for when the configuration changes: credentials that a cloud provides later are never noticed",
 			Virtual: simulating(lookingOnce),
+		},
+		{
+			Name: "settings-by-reference-alone", Scenario: settings, Caught: []string{"steps[6].expect"},
+			Mistake: "settings that are read when KMS is switched on: of another key in the object to which the configuration refers nobody hears",
+			Virtual: simulating(func() decisions.Operator {
+				var first core.Wanted
+				return decisions.Mistaking(func(o *core.Observed, _ *core.Options, _ time.Time) {
+					switch {
+					case o.Wanted.Invalid != "":
+					case o.Wanted.Type != config.KMS || first.Type != config.KMS:
+						first = o.Wanted
+					default:
+						o.Wanted = first
+					}
+				})()
+			}),
+		},
+		{
+			Name: "settings-without-image-unsaid", Scenario: settings, Caught: []string{"steps[1].expect"},
+			Mistake: "an operator that waits for another one, and says nothing: whoever asked for KMS does not learn why it does not come",
+			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionConfig) })),
 		},
 		{
 			Name: "failing-since-the-last-report", Scenario: "operator-stages-of-a-failure", Caught: []string{"steps[7].expect"},

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
@@ -27,7 +26,7 @@ const (
 // configure writes the cluster's one APIServer configuration, as an administrator does. What comes of it is the operators' business: it
 // returns at once.
 func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
-	wanted, err := operand.Desired(a)
+	wanted, err := operand.Desired(a, fs.e.scenario.Topology.CRDs)
 	if err != nil {
 		return err
 	}
@@ -42,7 +41,7 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	var began time.Time
 	err = fs.e.persist(ctx, func(ctx context.Context, c *Client) error {
 		began = time.Now()
-		_, refusal = c.Resource(apiServerConfigs()).Apply(ctx, cluster, wanted, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+		refusal = wanted.Write(ctx, c)
 		if apierrors.IsInvalid(refusal) || apierrors.IsBadRequest(refusal) || unknownField(refusal) {
 			return nil
 		}

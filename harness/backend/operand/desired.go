@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,8 +9,11 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -26,8 +30,46 @@ func CredentialContent(number int) []byte {
 	return fmt.Appendf(nil, `{"secret-id":"secret-%d"}`, number)
 }
 
-// Desired is the APIServer configuration that an action asks for.
-func Desired(a *scenario.APIServer) (*unstructured.Unstructured, error) {
+// Wanted is what an administrator writes to ask for a type of encryption.
+type Wanted struct {
+	Configuration *unstructured.Unstructured
+	// settings is the VaultKMSConfig to which the configuration refers, and image what an operator of Vault's writes into its status; nil: it refers to none.
+	settings *unstructured.Unstructured
+	image    string
+}
+
+// Desired is what an action asks for, in a cluster with a variant of the CRDs.
+func Desired(a *scenario.APIServer, variant string) (Wanted, error) {
+	configuration, err := configurationOf(a)
+	if err != nil || variant != history.CRDsVaultConfig || a.Sections["vault"] == nil {
+		return Wanted{Configuration: configuration}, err
+	}
+	settings, image, err := config.Refer(configuration.Object, cr)
+	return Wanted{Configuration: configuration, settings: &unstructured.Unstructured{Object: settings}, image: image}, err
+}
+
+// Write applies it, the settings before what refers to them. The error is that of the API.
+func (w Wanted) Write(ctx context.Context, c dynamic.Interface) error {
+	options := metav1.ApplyOptions{FieldManager: "kmsharness", Force: true}
+	if w.settings != nil {
+		client, status := c.Resource(config.VaultKMSConfigs()), w.settings.DeepCopy()
+		unstructured.RemoveNestedField(status.Object, "spec")
+		if w.image != "" {
+			status.Object["status"] = map[string]any{config.ImageSetting: w.image}
+		}
+		if _, err := client.Apply(ctx, cr, w.settings, options); err != nil {
+			return err
+		}
+		if _, err := client.ApplyStatus(ctx, cr, status, metav1.ApplyOptions{FieldManager: "vault-operator", Force: true}); err != nil {
+			return err
+		}
+	}
+	_, err := c.Resource(configv1.GroupVersion.WithResource("apiservers")).Apply(ctx, cr, w.Configuration, options)
+	return err
+}
+
+// configurationOf is the APIServer configuration that an action asks for.
+func configurationOf(a *scenario.APIServer) (*unstructured.Unstructured, error) {
 	kind := a.Type
 	if kind != string(encryption.KMS) {
 		return APIServer(kind), nil

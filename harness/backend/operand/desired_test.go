@@ -62,11 +62,11 @@ func TestWish(t *testing.T) {
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"metadata", "annotations", config.Annotation}, `{"aws":{"keyARN":"x"},"type":"AWS"}`},
 		{scenario.APIServer{Type: "KMS", Sections: map[string]map[string]any{"aws": {"keyARN": "x"}}}, []string{"spec", "encryption", "kms", "vault", "vaultAddress"}, config.Placeholder},
 	} {
-		u, err := operand.Desired(&test.a)
+		wanted, err := operand.Desired(&test.a, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := any(u.Object)
+		got := any(wanted.Configuration.Object)
 		for _, name := range test.at {
 			m, _ := got.(map[string]any)
 			got = m[name]
@@ -75,7 +75,7 @@ func TestWish(t *testing.T) {
 			t.Errorf("%v: %v is %v, want %v", test.a, test.at, got, test.want)
 		}
 	}
-	if _, err := operand.Desired(&scenario.APIServer{Type: "KMS"}); err == nil {
+	if _, err := operand.Desired(&scenario.APIServer{Type: "KMS"}, ""); err == nil {
 		t.Error("KMS without a provider is accepted")
 	}
 }
