@@ -44,7 +44,7 @@ type claim struct {
 }
 
 func newInstaller(o Options, s *sources) *Installer {
-	return &Installer{Options: o, sources: s, turn: turn.New(), mirrors: &mirrors{Options: o, pods: map[string]mirror{}}, revisions: newRevisions(o), installed: map[string]int{}, back: map[string]int{}, placed: map[string]bool{}}
+	return &Installer{Options: o, sources: s, turn: turn.New(), mirrors: &mirrors{Options: o, nodeUID: s.nodeUID, pods: map[string]mirror{}}, revisions: newRevisions(o), installed: map[string]int{}, back: map[string]int{}, placed: map[string]bool{}}
 }
 
 // Current is the newest revision, with which a new pod begins.

@@ -1,6 +1,7 @@
 package operand
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,10 +13,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -266,6 +269,69 @@ func TestMirrors(t *testing.T) {
 	is(show(2, Node{Up: true}), "2", corev1.PodRunning, corev1.ConditionTrue, 0)
 	m.forget("cp-1")
 	is(show(2, Node{}), "2", corev1.PodPending, corev1.ConditionFalse, 0)
+}
+
+// A node that is replaced under its name loses its entry and gets a new one, first without a revision and then with that of its own pod. A subject that does not
+// see the UID of the Node keeps the revision of the node before.
+func TestNodeStatuses(t *testing.T) {
+	uid := ""
+	for name, subject := range map[string]struct {
+		nodeUID func(string) string
+		want    string
+	}{
+		"right": {func(string) string { return uid }, "a, a 4, none, new, b, b to 5, b 4 to 5, b 5, none, c, c 5"},
+		"wrong": {func(string) string { return "" }, "new, new 4, new 4 to 5, new 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, before := forTest(&notedPods{}), map[string]any(nil)
+			var got []string
+			o.Dynamic.(*dynamicfake.FakeDynamicClient).PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				u := &unstructured.Unstructured{}
+				if err := u.UnmarshalJSON(a.(clienttesting.PatchAction).GetPatch()); err != nil {
+					return true, nil, err
+				}
+				all, _, _ := unstructured.NestedSlice(u.Object, "status", "nodeStatuses")
+				if len(all) == 0 {
+					got, before = append(got, "none"), nil
+					return true, u, nil
+				}
+				entry := all[0].(map[string]any)
+				nodeUID, _ := entry["nodeUID"].(string)
+				words := []string{cmp.Or(nodeUID, "new")}
+				is, revised := entry["currentRevision"].(int64)
+				if revised {
+					words = append(words, fmt.Sprint(is))
+				}
+				to, targeted := entry["targetRevision"]
+				if targeted {
+					words = append(words, fmt.Sprint("to ", to))
+				}
+				if was, had := before["currentRevision"].(int64); before == nil && (revised || targeted) || had && is < was {
+					t.Errorf("the API refuses %v after %v", entry, before)
+				}
+				got, before = append(got, strings.Join(words, " ")), entry
+				return true, u, nil
+			})
+			m := &mirrors{Options: o, nodeUID: subject.nodeUID}
+			for _, now := range []struct {
+				uid               string
+				joins             bool
+				installed, newest int
+			}{
+				{"a", false, 4, 4}, {"a", false, 4, 4}, {"a", false, 4, 4},
+				{"", true, 4, 4}, {"", true, 4, 4}, {"b", true, 4, 4}, {"b", true, 4, 5}, {"b", false, 4, 5}, {"b", false, 5, 5},
+				{"c", false, 5, 5}, {"c", false, 5, 5},
+			} {
+				uid = now.uid
+				if err := m.statuses(t.Context(), map[string]Node{"cp-1": {Unavailable: now.joins}}, map[string]int{"cp-1": now.installed}, now.newest); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := strings.Join(got, ", "); got != subject.want {
+				t.Errorf("applied %s, want %s", got, subject.want)
+			}
+		})
+	}
 }
 
 // claimedPods counts what an operator says of its migrations.

@@ -22,10 +22,11 @@ import (
 // mirrors are the API server's pods as the API has them, which a kubelet would write: one for each node, another one for each revision.
 type mirrors struct {
 	Options
+	nodeUID func(name string) string // of its Node object; empty: there is none
 	pods    map[string]mirror
 	coming  map[string]Revision // that are being installed, or are the last that were, by node
 	shown   []any               // node statuses of the operator's CR
-	known   map[string]bool     // nodes that have one
+	known   map[string]string   // nodes that have one, with its nodeUID
 	highest map[string]int      // current revisions that were shown, by node
 	ending  map[string]int      // revisions of the pods that are being deleted, by node
 }
@@ -226,18 +227,29 @@ func (m *mirrors) statuses(ctx context.Context, nodes map[string]Node, installed
 	if m.Whole || m.Component != revision.KubeAPIServer {
 		return nil // they are the operator's, or it has none
 	}
-	shown, targeted := []any{}, false
+	shown, known, targeted, replaced := []any{}, map[string]string{}, false, false
 	if m.highest == nil {
 		m.highest = map[string]int{}
 	}
 	maps.DeleteFunc(m.highest, func(node string, _ int) bool { _, there := nodes[node]; return !there })
 	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		uid := m.nodeUID(node)
+		had, there := m.known[node]
+		if had != "" && had != uid {
+			delete(m.highest, node)
+			replaced = replaced || uid != ""
+			continue // the entry of a replaced node goes first: the API would keep its revision in that of the next
+		}
+		known[node] = uid
 		one := map[string]any{"nodeName": node}
-		if m.known[node] { // the API refuses a revision of an entry that it does not have yet
+		if uid != "" { // a node that joins counts before it has a Node object
+			one["nodeUID"] = uid
+		}
+		if there && (m.highest[node] > 0 || !nodes[node].Unavailable) { // the API refuses revisions in a new entry, and a node that joins has none
 			m.highest[node] = max(m.highest[node], installed[node])
 			one["currentRevision"] = int64(m.highest[node]) // the API lets it only increase, also when the pod goes back
 		}
-		if installed[node] != newest && !targeted { // one node after another, and the API allows no more
+		if there && installed[node] != newest && !targeted { // one node after another, and the API allows no more
 			one["targetRevision"], targeted = int64(newest), true
 		}
 		shown = append(shown, one)
@@ -252,9 +264,8 @@ func (m *mirrors) statuses(ctx context.Context, nodes map[string]Node, installed
 	if _, err := m.Dynamic.Resource(m.Resource).ApplyStatus(ctx, cr, u, metav1.ApplyOptions{FieldManager: fieldManager, Force: true}); err != nil {
 		return fmt.Errorf("write the node statuses of %s/%s: %w", m.Resource.Resource, cr, err)
 	}
-	m.shown, m.known = shown, map[string]bool{}
-	for node := range nodes {
-		m.known[node] = true
+	if m.shown, m.known = shown, known; replaced { // at once: an operator does not wait for a node without an entry
+		return m.statuses(ctx, nodes, installed, newest)
 	}
 	return nil
 }

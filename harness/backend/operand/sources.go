@@ -16,6 +16,7 @@ type sources struct {
 	revisions     *informer.Cache // of the pods
 	preflight     *informer.Cache // pods of pre-flight checks
 	migrations    *informer.Cache
+	nodes         *informer.Cache
 }
 
 func newSources(o Options, changed func()) *sources {
@@ -29,11 +30,12 @@ func newSources(o Options, changed func()) *sources {
 		secrets: secrets(revision.Namespace), revisions: secrets(o.Namespace), preflight: informer.New(preflight, changed),
 		maps:       informer.New(informer.Of("configmaps of "+revision.Namespace, &corev1.ConfigMap{}, api.ConfigMaps(revision.Namespace)), changed),
 		migrations: informer.New(informer.Of("migrations", &unstructured.Unstructured{}, o.Dynamic.Resource(o.Migrations).Namespace(metav1.NamespaceAll)), changed),
+		nodes:      informer.New(informer.Of("nodes", &corev1.Node{}, api.Nodes()), changed),
 	}
 }
 
 func (s *sources) all() []*informer.Cache {
-	return []*informer.Cache{s.secrets, s.maps, s.revisions, s.preflight, s.migrations}
+	return []*informer.Cache{s.secrets, s.maps, s.revisions, s.preflight, s.migrations, s.nodes}
 }
 
 // items are the objects of a cache.
@@ -51,4 +53,13 @@ func secret(of *informer.Cache, namespace, name string) *corev1.Secret {
 		return nil
 	}
 	return item.(*corev1.Secret)
+}
+
+// nodeUID is the UID of the Node object of a name; empty: there is none.
+func (s *sources) nodeUID(name string) string {
+	item, there, err := s.nodes.GetByKey(name)
+	if err != nil || !there {
+		return ""
+	}
+	return string(item.(*corev1.Node).UID)
 }
