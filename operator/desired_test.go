@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -235,6 +236,26 @@ func TestNodes(t *testing.T) {
 	w.pod("cp-1", "x", true)
 	if _, err := w.nodes(w.seen); err == nil || !strings.Contains(err.Error(), `label revision is "x": expected a number`) {
 		t.Error(err)
+	}
+}
+
+// A pod is not that of a node whose entry has the UID of the node before. Without a UID, or without a Node object, nothing is known of a replacement.
+func TestNodesReplaced(t *testing.T) {
+	for _, c := range []struct {
+		entry, node string
+		up          bool
+	}{{"", "", true}, {"", "b", true}, {"a", "", true}, {"b", "b", true}, {"a", "b", false}} {
+		w := newWorld(t, "kubeapiserver", "cp-1")
+		status := map[string]any{"nodeName": "cp-1"}
+		if c.entry != "" {
+			status["nodeUID"] = c.entry
+		}
+		w.show(w.sources.operator, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": CR}, "status": map[string]any{"nodeStatuses": []any{status}}}})
+		w.show(w.sources.nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-1", UID: types.UID(c.node)}})
+		w.pod("cp-1", "1", true)
+		if n := w.read()["cp-1"]; n.Up != c.up || n.Unavailable == c.up {
+			t.Errorf("entry of UID %q, node of UID %q: %+v, want up %t", c.entry, c.node, n, c.up)
+		}
 	}
 }
 

@@ -16,13 +16,13 @@ import (
 
 // nodes are those that are expected to have a pod, with what the revision of its pod has; reports are left out.
 func (o *Operator) nodes(s Seen) (map[string]core.Node, error) {
-	nodes := o.expected()
+	nodes, replaced := o.expected()
 	if len(nodes) == 0 {
 		return nil, errors.New("no node is known that has the API server")
 	}
 	for _, pod := range sorted[*corev1.Pod](o.sources.pods) {
 		n, expected := nodes[pod.Spec.NodeName]
-		if !expected || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if !expected || replaced[pod.Spec.NodeName] || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		if pod.DeletionTimestamp != nil {
@@ -46,14 +46,16 @@ func (o *Operator) nodes(s Seen) (map[string]core.Node, error) {
 	return nodes, nil
 }
 
-// expected are the nodes without their pods.
-func (o *Operator) expected() map[string]core.Node {
-	nodes, since := map[string]core.Node{}, map[string]core.Node{}
+// expected returns the nodes without their pods. A node is replaced while its entry has the UID of the Node that had its name before: a pod of that name
+// may be that of the node before, too.
+func (o *Operator) expected() (nodes map[string]core.Node, replaced map[string]bool) {
+	nodes, replaced = map[string]core.Node{}, map[string]bool{}
+	since, uids := map[string]core.Node{}, map[string]string{}
 	for _, n := range sorted[*corev1.Node](o.sources.nodes) {
-		since[n.Name] = core.Node{Unavailable: true, Since: n.CreationTimestamp.Time}
+		since[n.Name], uids[n.Name] = core.Node{Unavailable: true, Since: n.CreationTimestamp.Time}, string(n.UID)
 	}
 	if !o.static() {
-		return since
+		return since, nil
 	}
 	statuses, _, _ := unstructured.NestedSlice(single(o.sources.operator), "status", "nodeStatuses")
 	for _, one := range statuses {
@@ -62,9 +64,11 @@ func (o *Operator) expected() map[string]core.Node {
 			n := since[name]
 			n.Unavailable = true
 			nodes[name] = n
+			uid, _, _ := unstructured.NestedString(status, "nodeUID")
+			replaced[name] = uid != "" && uids[name] != "" && uid != uids[name] // those of before the field have none
 		}
 	}
-	return nodes
+	return nodes, replaced
 }
 
 // installed is what the revision of a pod has. Those from before anything was encrypted have no Secret.
