@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
@@ -107,6 +110,9 @@ func (o preflightOptions) check(ctx context.Context, h host.Host, check Prefligh
 		}
 		now := check(ctx, kmsapi.NewKeyManagementServiceClient(conn), o.hash, options)
 		_ = conn.Close() // nothing is under way
+		if i > 0 && !now.OK {
+			now.KEK, now.Message = result.KEK, filepath.Base(socket)+": "+now.Message
+		}
 		if i == 0 || !now.OK {
 			result = now
 		}
@@ -129,13 +135,29 @@ func (o preflightOptions) publish(ctx context.Context, h host.Host, result core.
 		return err
 	}
 	pods := client.CoreV1().Pods(o.namespace)
-	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+	write := func() error {
 		pod, err := pods.Get(ctx, o.pod, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
+		pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, operator.IsPreflight) // of an earlier check
 		pod.Status.Conditions = append(pod.Status.Conditions, operator.PreflightConditions(result, metav1.NewTime(h.Clock().Now()))...)
 		_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{FieldManager: PreflightCommand})
 		return err
-	})
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	for { // an API server may be away for a moment, and the result be lost
+		err = retry.RetryOnConflict(retry.DefaultBackoff, write)
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+			return err
+		}
+		timer := h.Clock().NewTimer(o.poll)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		case <-timer.C():
+		}
+	}
 }

@@ -2,14 +2,19 @@ package preflight
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kmsapi "k8s.io/kms/apis/v2"
 	"k8s.io/utils/clock"
 
@@ -58,18 +63,18 @@ type check struct {
 
 func (c check) all(ctx context.Context) (kek string, err error) {
 	if kek, err = c.awaitHealth(ctx); err != nil {
-		return "", fmt.Errorf("status: %w", err)
+		return kek, fmt.Errorf("status: %w", err)
 	}
 	plain := make([]byte, plaintextSize)
 	if _, err := io.ReadFull(c.Random, plain); err != nil {
-		return "", fmt.Errorf("make a plaintext: %w", err)
+		return kek, fmt.Errorf("make a plaintext: %w", err)
 	}
 	encrypted, err := c.encrypt(ctx, plain, kek)
 	if err != nil {
-		return "", fmt.Errorf("encrypt: %w", err)
+		return kek, fmt.Errorf("encrypt: %w", err)
 	}
 	if err := c.decrypt(ctx, plain, encrypted); err != nil {
-		return "", fmt.Errorf("decrypt: %w", err)
+		return kek, fmt.Errorf("decrypt: %w", err)
 	}
 	return kek, nil
 }
@@ -79,7 +84,9 @@ func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
 	var why error
 	for {
 		began := c.Clock.Now()
-		if kek, err = c.status(ctx); err == nil {
+		seen, err := c.status(ctx)
+		kek = cmp.Or(seen, kek)
+		if err == nil {
 			return kek, nil
 		}
 		// A call that the end of the check cut off says nothing about the plugin.
@@ -91,28 +98,35 @@ func (c check) awaitHealth(ctx context.Context) (kek string, err error) {
 		select {
 		case <-ctx.Done():
 			timer.Stop()
-			return "", fmt.Errorf("not ok until the end of the check: %w", why)
+			return kek, fmt.Errorf("not ok until the end of the check: %w", why)
 		case <-timer.C():
 		}
 	}
 }
 
+// status asks once. The key_id comes with an error, too, if it is one.
 func (c check) status(ctx context.Context) (kek string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.Call)
 	defer cancel()
 	r, err := c.client.Status(ctx, &kmsapi.StatusRequest{})
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
-	case r.GetHealthz() != "ok":
-		return "", fmt.Errorf("healthz is %q: expected ok", r.GetHealthz())
-	case r.GetVersion() != "v2" && r.GetVersion() != "v2beta1":
-		return "", fmt.Errorf("version is %q: expected v2", r.GetVersion())
 	}
-	return r.GetKeyId(), checkKEK(r.GetKeyId())
+	wrong := CheckKEK(r.GetKeyId())
+	if wrong == nil {
+		kek = r.GetKeyId()
+	}
+	switch {
+	case r.GetHealthz() != "ok":
+		return kek, fmt.Errorf("healthz is %q: expected ok", r.GetHealthz())
+	case r.GetVersion() != "v2" && r.GetVersion() != "v2beta1":
+		return kek, fmt.Errorf("version is %q: expected v2", r.GetVersion())
+	}
+	return kek, wrong
 }
 
-func checkKEK(kek string) error {
+// CheckKEK says what is wrong with the kekID of a check that has passed: the CRD refuses it.
+func CheckKEK(kek string) error {
 	if kek == "" || len(kek) > contract.MaxKEKIDBytes {
 		return fmt.Errorf("key_id has %d bytes: expected 1 to %d", len(kek), contract.MaxKEKIDBytes)
 	}
@@ -133,11 +147,29 @@ func (c check) encrypt(ctx context.Context, plain []byte, kek string) (*kmsapi.E
 	case bytes.Equal(r.GetCiphertext(), plain):
 		return nil, errors.New("the ciphertext is the plaintext")
 	}
-	return r, nil
+	return r, checkAnnotations(r.GetAnnotations())
 }
 
-// maxCiphertext is kube-apiserver's limit.
-const maxCiphertext = 1024
+// checkAnnotations says what kube-apiserver refuses (validateAnnotations of kmsv2): it would not load the plugin.
+func checkAnnotations(all map[string][]byte) error {
+	size := 0
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		size += len(key) + len(all[key])
+		if wrong := validation.IsFullyQualifiedDomainName(field.NewPath("annotations"), key); len(wrong) > 0 {
+			return fmt.Errorf("annotation %q: expected a key such as key.example.com: %w", key, wrong.ToAggregate())
+		}
+	}
+	if size > maxAnnotations {
+		return fmt.Errorf("the annotations have %d bytes: expected at most %d", size, maxAnnotations)
+	}
+	return nil
+}
+
+// maxCiphertext and maxAnnotations are kube-apiserver's limits, in bytes.
+const (
+	maxCiphertext  = 1024
+	maxAnnotations = 32 << 10
+)
 
 func (c check) decrypt(ctx context.Context, plain []byte, e *kmsapi.EncryptResponse) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Call)
