@@ -87,6 +87,7 @@ func (o *Operator) createKey(ctx context.Context, k revision.Key) error {
 	if err := o.create(ctx, secret, err); err != nil {
 		return err
 	}
+	o.used = o.preflight.get()
 	o.preflight.forget() // it was for this key
 	return nil
 }

@@ -215,6 +215,7 @@ func TestHandshake(t *testing.T) {
 		"under way":      {w, core.Preflight{Hash: w.Hash()}, map[string]any{"observedConfigHash": w.Hash()}},
 		"passed":         {w, core.Preflight{Hash: w.Hash(), OK: true, KEK: "kek", At: at}, result("Succeeded", w.Hash(), "kek")},
 		"failed":         {w, core.Preflight{Hash: w.Hash(), At: at}, result("Failed", w.Hash(), "unknown")},
+		"failed, seen":   {w, core.Preflight{Hash: w.Hash(), KEK: "kek", At: at}, result("Failed", w.Hash(), "kek")},
 		"of another one": {w, core.Preflight{Hash: "abcdefgh", OK: true, KEK: "kek", At: at}, result("Succeeded", "abcdefgh", "kek")},
 	} {
 		if got := handshake(c.wanted, c.result); !reflect.DeepEqual(got, c.want) {

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,6 +76,7 @@ type Operator struct {
 
 	migration job[core.Migration]
 	preflight job[core.Preflight]
+	used      core.Preflight // by which the newest key was made
 
 	failing   failing
 	failure   core.Failure
@@ -161,10 +163,18 @@ func (o *Operator) step(ctx context.Context) time.Duration {
 		}
 		return o.failed(ctx, what, err)
 	}
-	if err := o.say(ctx, plan.Conditions, handshake(seen.Wanted, o.preflight.get())); err != nil {
+	if err := o.say(ctx, plan.Conditions, handshake(seen.Wanted, o.checked(seen.Wanted))); err != nil {
 		return o.failed(ctx, "say", err)
 	}
 	return again(plan)
+}
+
+// checked is the check whose result is published: the last one, or, until something else is asked for, the one by which the key was made.
+func (o *Operator) checked(w core.Wanted) core.Preflight {
+	if o.used.Hash != w.Hash() {
+		o.used = core.Preflight{}
+	}
+	return cmp.Or(o.preflight.get(), o.used)
 }
 
 // carryAll carries out actions until one fails, and notes that. Of one that failed because the caches were behind nothing is known.

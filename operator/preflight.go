@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/preflight"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -82,8 +84,27 @@ func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
 		said[c.Type] = c
 	}
 	c, done := said[PreflightResult]
-	done = done && said[PreflightConfig].Message == hash
-	return core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}, done
+	if done = done && said[PreflightConfig].Message == hash; !done {
+		return core.Preflight{Hash: hash, Message: "the pod of the check has ended without a result: " + lastWords(pod)}, pod.Status.Phase == corev1.PodFailed
+	}
+	result = core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}
+	if wrong := preflight.CheckKEK(result.KEK); wrong != nil {
+		result.KEK = ""
+		if result.OK { // a key for it would be refused much later
+			result.OK, result.Message = false, "the check has passed, and "+wrong.Error()
+		}
+	}
+	return result, true
+}
+
+// lastWords are what a pod that has failed says of its end.
+func lastWords(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if end := c.State.Terminated; end != nil {
+			return contract.SafeDetail(cmp.Or(end.Message, end.Reason, fmt.Sprintf("exit code %d", end.ExitCode)))
+		}
+	}
+	return contract.SafeDetail(cmp.Or(pod.Status.Message, pod.Status.Reason, "its status has no reason"))
 }
 
 // PreflightConditions are those of a pre-flight pod that has a result.
@@ -97,6 +118,11 @@ func PreflightConditions(p core.Preflight, now metav1.Time) []corev1.PodConditio
 		all = append(all, corev1.PodCondition{Type: PreflightRemoteKey, Status: corev1.ConditionTrue, Message: p.KEK, LastTransitionTime: now})
 	}
 	return all
+}
+
+// IsPreflight reports whether a condition of a pod is one of PreflightConditions.
+func IsPreflight(c corev1.PodCondition) bool {
+	return c.Type == PreflightResult || c.Type == PreflightConfig || c.Type == PreflightRemoteKey
 }
 
 // end removes pod and Secret of a check.

@@ -98,7 +98,10 @@ func handshake(w core.Wanted, p core.Preflight) map[string]any {
 	}
 	status, kek := "Failed", contract.UnknownKEKID
 	if p.OK {
-		status, kek = "Succeeded", p.KEK
+		status = "Succeeded"
+	}
+	if p.KEK != "" {
+		kek = p.KEK
 	}
 	out["result"] = map[string]any{"status": status, "configHash": p.Hash, "remoteKeyID": kek}
 	return out
