@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/conformance"
+	"github.com/kmsharness/kmsharness/contract"
 )
 
 // PreflightTime bounds a preflight.
@@ -39,7 +39,7 @@ func Preflight(ctx context.Context, subject Subject, within time.Duration, waiti
 	report, err := s.all(timed)
 	switch {
 	case err != nil && timed.Err() != nil && ctx.Err() == nil:
-		return context.Cause(timed).Error(), false, nil
+		return err.Error(), false, nil
 	case err != nil:
 		return "", false, err
 	}
@@ -56,5 +56,5 @@ func Preflight(ctx context.Context, subject Subject, within time.Duration, waiti
 
 func oneLine(r conformance.Result) string {
 	text := fmt.Sprintf("NOT usable: %s: %s: %s, expected %s", r.ID, r.Evidence.Request, r.Evidence.Response, r.Evidence.Expected)
-	return strings.Join(strings.Fields(text), " ")
+	return contract.SafeText(text, len(text)) // the plugin's own words may be in it
 }
