@@ -127,6 +127,10 @@ func TestAllStagesRunAndOneFailureFails(t *testing.T) {
 		"STAGES=two; stage one 9 false; stage two 9 echo hello":                    {0, "hello"},
 		`stage one 2 bash -c '` + stubborn + `'; stage two 9 echo hello`:           {1, "hello"},
 		"TIME_LIMIT=3; stage one 9 sleep 50; stage two 9 echo hello":               {1, "no time is left of 3 s"},
+		"beside one echo hello; stage two 9 true; joined one 9":                    {0, "hello"},
+		"beside one false; stage two 9 echo hello; joined one 9":                   {1, "hello"},
+		"beside one sleep 50; stage two 9 true; joined one 1":                      {1, "ended after its limit of 1 s"},
+		"STAGES=two; beside one false; stage two 9 echo hello; joined one 9":       {0, "hello"},
 		"stage one 9 bash -c 'setsid sleep 1000 & touch $TMPDIR/file'; echo hello": {0, "janitor: ending"},
 	} {
 		t.Run(stages, func(t *testing.T) {

@@ -32,7 +32,7 @@ ended() {
   while pgrep -f "janitor.sh .* $gate " >/dev/null && ((SECONDS < deadline)); do sleep 0.5; done
   rm -f "$log"
 }
-[ $# -gt 0 ] || set -- lint test simulations alerts local kind
+[ $# -gt 0 ] || set -- lint test long-tests alerts local kind
 for stage; do
   for signal in TERM KILL; do
     before=$(ci/leftovers.sh | sort -u)

@@ -2,6 +2,8 @@
 #
 #   supervised "$@"                 first: runs the script again under supervision, and ends with its exit code
 #   stage NAME SECONDS COMMAND...   runs a command within a limit and notes what became of it
+#   beside NAME COMMAND...          begins a stage that takes what processors the next ones leave idle: it must not care for the time
+#   joined NAME SECONDS             waits for it, shows its output and notes what became of it
 #   skipped NAME REASON             notes that a stage did not run
 #   summary                         prints the table, and fails if a stage failed
 #
@@ -10,6 +12,7 @@
 #   STATE       a folder that keeps the result of each stage of this commit, so that another run with other STAGES completes the table; optional
 
 stages_failed=0 stages_running='' stages_table=() stages_names=()
+declare -A stages_began stages_beside
 stages_grace=${STAGES_GRACE:-30} # seconds between the request to end and the end
 
 # supervised starts three processes: this one shows the output and passes signals on, a worker in a session of its own runs the script,
@@ -66,7 +69,7 @@ bounded() {
 trap 'stages_failed=1 TIME_LIMIT=1; [ -z "$stages_running" ] || kill -TERM "$stages_running"' TERM
 
 stage() {
-  local name=$1 start=$SECONDS result=ok last; shift
+  local name=$1 start=${stages_began[$1]:-$SECONDS} result=ok last; shift
   stages_names+=("$name")
   wanted "$name" || return 0
   printf '\n=== %s\n' "$name"
@@ -77,6 +80,19 @@ stage() {
   stages_last=${last:-${stages_last:-}}
   stages_note "$name" "$result" $((SECONDS - start)) "$last"
   [ "$result" = ok ]
+}
+
+beside() {
+  local name=$1 room=$STAGES_ROOM/beside-$1; shift
+  wanted "$name" && (($(stages_left) > 0)) || return 0
+  # Linux shares processors between sessions before it looks at the nice values within one.
+  setsid bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; nice -n 19 "$@"; echo $? >"$0-code"' "$room" "$@" >"$room" 2>&1 </dev/null &
+  stages_began[$name]=$SECONDS stages_beside[$name]=$!
+}
+
+# It is no child of the command that waits. One that exceeds its limit ends with the worker.
+joined() {
+  stage "$1" "$2" bash -c 'tail -n +1 -f --pid="$0" "$1"; exit "$(cat "$1-code")"' "${stages_beside[$1]:-0}" "$STAGES_ROOM/beside-$1"
 }
 
 skipped() { stages_names+=("$1"); wanted "$1" && { printf '\n=== %s\n%s\n' "$1" "$2"; stages_note "$1" SKIPPED 0 "$2"; }; return 0; }
