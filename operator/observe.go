@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -48,9 +49,12 @@ func (o *Operator) observe() (Seen, error) {
 	for r, content := range o.contents() {
 		s.Credentials[r] = config.ContentHash(content)
 	}
-	if configuration, err := o.configuration(); err != nil {
+	switch configuration, err := o.configuration(); {
+	case errors.Is(err, ErrBehind):
+		return Seen{}, err
+	case err != nil:
 		s.Wanted = core.Wanted{Invalid: contract.SafeText(err.Error(), contract.MaxDetailChars)}
-	} else {
+	default:
 		s.Wanted = wanted(configuration, o.Config, s.Credentials)
 	}
 	s.Migration, s.Preflight = o.migration.get(), o.preflight.get()
@@ -83,7 +87,9 @@ func (o *Operator) configuration() (map[string]any, error) {
 	if err != nil || name == "" {
 		return configuration, err
 	}
-	o.sources.needVault()
+	if o.sources.needVault(); !o.sources.vault.Synced() {
+		return nil, ErrBehind
+	}
 	var settings map[string]any
 	if item, there, err := o.sources.vault.GetByKey(name); err == nil && there {
 		settings = item.(*unstructured.Unstructured).Object
