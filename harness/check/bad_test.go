@@ -256,6 +256,10 @@ func encryptCall(uid string) *history.Call {
 	return &history.Call{Node: "cp-1", KeyID: "1", Method: "Encrypt", UID: uid, Outcome: "ok", Code: "OK"}
 }
 
+func preflightCall(method, uid string) *history.Call {
+	return &history.Call{Node: history.RolePreflight, KeyID: "try-1", Method: method, UID: uid, Outcome: "ok", Code: "OK"}
+}
+
 func envelope(hop, uid string) *history.Envelope {
 	return &history.Envelope{Hop: hop, Op: "encrypt", UID: uid, Node: "cp-1", OK: true}
 }
@@ -613,6 +617,8 @@ func knownBad() []known {
 		})},
 		{"Encrypt without a uid", "UID", "", extra(encryptCall(""))},
 		{"two operations with one uid", "UID", "", extra(encryptCall("u1"), encryptCall("u1"))},
+		{"two Encrypts of a pre-flight program with one uid", "UID", "", extra(preflightCall("Encrypt", "u1"), preflightCall("Encrypt", "u1"))},
+		{"a pre-flight program's Decrypt without a uid", "UID", "", extra(preflightCall("Decrypt", ""))},
 		{"the API server made another uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u2"))},
 		{"the remote KMS was given no uid", "UID", "", extra(encryptCall("u1"), envelope("kube-apiserver", "u1"), envelope("remote-kms", ""))},
 		{"an uid is used again much later", "UID", "", func() []history.Event {

@@ -23,6 +23,7 @@ func fine() map[string]func() []history.Event {
 		"killed":             func() []history.Event { return faulty(nil, "down") },
 		"refuses":            func() []history.Event { return faulty(nil, "refuse") },
 		"logs were searched": extra(&history.Secrecy{Log: "log/cp-1", Lines: 70, Values: 3}),
+		"a pre-flight program has one uid for a check":    extra(preflightCall("Encrypt", "u1"), preflightCall("Decrypt", "u1")),
 		"a Decrypt is given up beside one that failed":    func() []history.Event { return decryptGivenUp("cp-1") },
 		"a key cannot be opened where the plugin refuses": func() []history.Event { return keyAskedFor("cp-2") },
 		"typed form": func() []history.Event {

@@ -37,14 +37,18 @@ func judgeUID(v *facts.Facts) (f Finding) {
 		bad := func(what, allowed string) {
 			f.Violate(Violation{At: c.at, Seq: c.seq, Node: c.node, KeyID: c.keyID, Seen: c.op + " of plugin " + c.node + "/" + c.keyID + " " + what, Allowed: allowed})
 		}
-		before, twice := seen[c.uid]
+		key := c.uid
+		if c.node == history.RolePreflight { // no rule gives each call of a pre-flight program a uid of its own: OpenShift's has one for Encrypt and Decrypt
+			key = c.node + " " + c.op + " " + c.uid
+		}
+		before, twice := seen[key]
 		switch {
 		case c.uid == "":
 			bad("without a uid", "a non-empty uid")
 		case twice:
 			bad(fmt.Sprintf("with the uid %s of event %d", text.Quoted(c.uid), before.seq), "a uid of its own")
 		}
-		seen[c.uid] = c
+		seen[key] = c
 	}
 	for _, party := range []string{hopAPIServer, hopRemoteKMS} {
 		followHops(v, &f, calls, hops[party], party)
