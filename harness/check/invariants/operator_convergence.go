@@ -1,9 +1,11 @@
 package invariants
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -41,16 +43,31 @@ func judgeTarget(v *facts.Facts, f *Finding, e *history.Event) {
 	if e.Decision.TargetKEK == "" {
 		return
 	}
-	checked, seen := "", false
+	var checked history.Call
+	seen, target := false, e.Decision.TargetKEK
 	for c := range v.Each(history.KindCall) {
 		if c.Call.Node == history.RolePreflight && c.Call.Method == "Status" && c.Call.Healthz == "ok" && c.Call.Ended.Before(e.At) {
-			checked, seen = c.Call.KEKID, true
+			checked, seen = *c.Call, true
 		}
 	}
 	f.JudgedAt(e.At, e.At)
-	if !seen || checked != e.Decision.TargetKEK {
-		f.Violate(Violation{Rule: "target", At: e.At, Seq: e.Seq, KeyID: strconv.FormatUint(e.Decision.Key, 10), Seen: "the key is made for kekID " + text.Quoted(e.Decision.TargetKEK), Allowed: "that of the last pre-flight check, " + text.Quoted(checked)})
+	if !seen || !answeredKEK(&checked, target) {
+		f.Violate(Violation{Rule: "target", At: e.At, Seq: e.Seq, KeyID: strconv.FormatUint(e.Decision.Key, 10), Seen: "the key is made for kekID " + sized(target, len(target)),
+			Allowed: "that of the last pre-flight check, " + sized(checked.KEKID, facts.KEKBytes(&checked))})
 	}
+}
+
+// answeredKEK compares the kekID of a call with a whole one. The history keeps the first bytes of a long kekID, and its size.
+func answeredKEK(c *history.Call, kek string) bool {
+	return len(kek) == facts.KEKBytes(c) && strings.HasPrefix(kek, c.KEKID)
+}
+
+// sized is a kekID with its size where that is not allowed: both texts of a violation may be cut to the same.
+func sized(kek string, bytes int) string {
+	if bytes <= contract.MaxKEKIDBytes {
+		return text.Quoted(kek)
+	}
+	return fmt.Sprintf("%s of %d bytes", text.Quoted(kek), bytes)
 }
 
 // judgeAgreed adds x if the nodes did not agree on a kekID at any instant of which the operator may have known at e. It
