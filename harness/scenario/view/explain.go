@@ -12,6 +12,7 @@ import (
 	"cel.dev/cel-go/common/types/ref"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 const (
@@ -130,7 +131,9 @@ func (s *processes) short() string {
 	var out []string
 	for role, names := range s.byRole() {
 		for name, state := range names {
-			if state != Running {
+			// A pre-flight program ends with its check, and so does its plugin.
+			checks := role == history.RolePreflight || strings.HasPrefix(name+"/", history.RolePreflight+"/")
+			if state != Running && !checks {
 				out = append(out, fmt.Sprintf("%s %s %s", role, name, state))
 			}
 		}

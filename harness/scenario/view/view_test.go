@@ -172,6 +172,9 @@ func TestApplyTellsWhatMatters(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	s, c := fold(t), compiler(t)
+	for _, role := range []string{history.RolePreflight, history.RolePlugin} {
+		s.Apply(history.Event{Process: &history.Process{Role: role, Node: history.RolePreflight, KeyID: "try-1", State: history.ProcessExited}})
+	}
 	p, _ := c.Compile(`rollup.degraded.status == "False" && report["cp-9"]["1"].status == "healthy"`)
 	got := p.Explain(s, instant().Add(time.Second))
 	for _, want := range []string{`rollup.degraded.status = "True"`, `no such key: cp-9`, `Degraded True/PluginUnreachable`,
@@ -179,6 +182,9 @@ func TestExplain(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("explanation lacks %q:\n%s", want, got)
 		}
+	}
+	if strings.Contains(got, history.RolePreflight) {
+		t.Errorf("explanation lists a pre-flight check that ended:\n%s", got)
 	}
 }
 
