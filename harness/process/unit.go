@@ -33,8 +33,11 @@ type Status struct {
 	// Phase is empty before the first start.
 	Phase State
 	PID   int
-	// Crashed: it has ended, and nobody asked it to.
+	// Exit is how it has ended; zero while it runs.
+	Exit Exit
+	// Crashed: it has ended, and nobody asked it to. Output is then the end of its log, if it has one.
 	Crashed bool
+	Output  string
 }
 
 // Running says whether there is a process, paused or not.
@@ -47,7 +50,11 @@ func (u *Unit) Status() Status {
 		return Status{}
 	}
 	exit, ended := p.Exit()
-	return Status{Phase: p.State(), PID: p.PID(), Crashed: ended && exit.Cause == CauseCrash}
+	s := Status{Phase: p.State(), PID: p.PID(), Exit: exit, Crashed: ended && exit.Cause == CauseCrash}
+	if s.Crashed && p.spec.LogFile != "" {
+		s.Output = tail(p.spec.LogFile, crashBytes)
+	}
+	return s
 }
 
 // Launch starts a process unless one runs, and does not wait until it is ready. spec is asked at every start: sockets and files may have changed.

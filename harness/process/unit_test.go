@@ -40,11 +40,30 @@ func TestUnit(t *testing.T) {
 	if second, err := u.Launch(t.Context(), sleeps); err != nil || second == first || u.Process() != second {
 		t.Errorf("%v: expected another process", err)
 	}
+	if s := u.Status(); s.Exit != (process.Exit{}) || s.Crashed {
+		t.Errorf("while it runs: %+v", s)
+	}
 	want := errors.New("no spec")
 	if err := u.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := u.Launch(t.Context(), func(context.Context) (process.Spec, error) { return process.Spec{}, want }); !errors.Is(err, want) {
 		t.Errorf("%v, want %v", err, want)
+	}
+}
+
+// The status of a process that ended by itself has its exit code and its last words.
+func TestUnitCrashed(t *testing.T) {
+	s, _ := newSupervisor(t)
+	u := process.NewUnit("unit", s)
+	p, err := u.Launch(t.Context(), func(context.Context) (process.Spec, error) {
+		return process.Spec{Path: "/bin/sh", Args: []string{"-c", "echo unknown flag; exit 3"}, LogFile: filepath.Join(t.TempDir(), "log")}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if s := u.Status(); !s.Crashed || s.Exit.String() != "exit code 3" || s.Output != "unknown flag\n" {
+		t.Errorf("%+v", s)
 	}
 }

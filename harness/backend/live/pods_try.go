@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -39,21 +40,32 @@ func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) co
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout+checkReserve)
 	defer cancel()
-	if err := p.check(ctx, pod, c); err != nil {
+	end, err := p.check(ctx, pod, c)
+	if err != nil {
 		return core.Preflight{Message: err.Error()}
 	}
-	return core.Preflight{Message: "the check ended without a result"}
+	return core.Preflight{Message: withoutResult(end)}
 }
 
-// check starts a plugin process of its own, on no node, and runs the program of a pre-flight pod beside it until that ends.
-func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) error {
+// withoutResult is why a check has no result: how its program ended, and the last that it wrote. A wrong command is found by that.
+func withoutResult(s Status) string {
+	why := "the check ended without a result: " + s.Exit.String()
+	if last := contract.SafeDetail(s.Output); last != "" {
+		why += ": " + last
+	}
+	return why
+}
+
+// check starts a plugin process of its own, on no node, and runs the program of a pre-flight pod beside it until that ends: how it ended
+// is the result.
+func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) (end Status, err error) {
 	keyID := fmt.Sprintf("try-%d", p.count.Add(1))
 	if err := p.logIns.introduce(ctx, Preflight, keyID, c); err != nil {
-		return err
+		return end, err
 	}
 	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
 	if err != nil {
-		return err
+		return end, err
 	}
 	program := g.beside.Unit(history.Process{Role: history.RolePreflight, Node: Preflight, KeyID: keyID}, func(context.Context) (Command, error) { return p.program(pod, g) })
 	defer func() {
@@ -62,22 +74,24 @@ func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) er
 		_ = errors.Join(program.Kill(ctx), g.close(ctx)) // what does not end is ended with the plane
 	}()
 	if err := p.e.recorder.followPlugin(g, tail.FromStart); err != nil {
-		return err
+		return end, err
 	}
 	p.e.changes.recordReady(&g.Target)
 	if err := program.Start(ctx); err != nil {
-		return err
+		return end, err
 	}
 	ticker := time.NewTicker(checkPoll)
 	defer ticker.Stop()
-	for program.Status().Phase != Ended {
+	for {
+		if end = program.Status(); end.Phase == Ended {
+			return end, nil
+		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("the check of plugin %s has not ended: %w", keyID, context.Cause(ctx))
+			return end, fmt.Errorf("the check of plugin %s has not ended: %w", keyID, context.Cause(ctx))
 		}
 	}
-	return nil
 }
 
 // program is the command of the pod's program. It reaches the API as clients of the cluster do, with an administrator's rights.
@@ -91,5 +105,5 @@ func (p *trials) program(pod *corev1.Pod, g *Plugin) (Command, error) {
 	values := p.e.sut.commonValues(at, kubeconfig)
 	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+g.Socket, (checkTimeout / 3).String(), checkTimeout.String()
 	values["podName"], values["podNamespace"], values["configHash"] = pod.Name, pod.Namespace, pod.Annotations[lifecycle.PreflightHash]
-	return p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight)
+	return p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
 }

@@ -2,6 +2,7 @@ package virtual
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -132,6 +133,9 @@ type run struct {
 	code  int
 	exits bool // the program has ended itself
 
+	exited process.Exit // how it has ended
+	last   string       // what a run that ended by itself wrote
+
 	held bool // paused or silenced
 }
 
@@ -245,19 +249,16 @@ func (u *unit) ended(r *run, code int, log *programLog) {
 	if !r.exits {
 		r.code = code
 	}
-	asked, code := r.asked, r.code
-	r.mu.Unlock()
-	change := process.Change{Cause: asked}
-	if asked == "" {
-		change.Cause = process.CauseCrash
-	}
-	exit, output := process.Exit{Code: code}, ""
-	switch change.Cause {
+	r.exited = process.Exit{Code: r.code, Cause: cmp.Or(r.asked, process.CauseCrash)}
+	switch r.exited.Cause {
 	case process.CauseCrash:
-		output = log.last()
+		r.last = log.last()
 	case process.CauseKill:
-		exit = process.Exit{Code: -1, Signal: syscall.SIGKILL}
+		r.exited.Code, r.exited.Signal = -1, syscall.SIGKILL
 	}
+	exit, output := r.exited, r.last
+	r.mu.Unlock()
+	change := process.Change{Cause: exit.Cause}
 	_ = log.file.Close()
 	u.machine.network.Kill(r.host)
 	u.machine.end(r)
@@ -429,7 +430,7 @@ func (u *unit) Status() live.Status {
 	case !r.ended:
 		return live.Status{Phase: live.Running, PID: r.pid}
 	}
-	return live.Status{Phase: live.Ended, PID: r.pid, Crashed: r.asked == ""}
+	return live.Status{Phase: live.Ended, PID: r.pid, Exit: r.exited, Crashed: r.exited.Cause == process.CauseCrash, Output: r.last}
 }
 
 // programLog is the output of a program, in a file, and the end of it.
