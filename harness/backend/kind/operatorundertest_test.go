@@ -127,7 +127,7 @@ esac
 `)
 	dir := t.TempDir()
 	for args, want := range map[string]string{
-		"":                          "'/o' 'operate it' --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS} --settle=30s --retry=2s --keep=3 --check-timeout=12s",
+		"":                          "'/o' 'operate it' --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS} --settle=30s --retry=2s --keep=3 --check-timeout={checkTimeout}",
 		"--kubeconfig {kubeconfig}": "'/o' 'operate it' --kubeconfig {kubeconfig}",
 	} {
 		var a archives

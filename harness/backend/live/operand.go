@@ -117,6 +117,7 @@ func (p *operatorProgram) prepare() error {
 	}
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
+		values["checkTimeout"] = patient(operatorCheckTimeout, p.e.opts.Operator).String()
 		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		own := extended(p.e.scenario.Topology.Migrator != "", released(p.e.sut.variant(p.operator.Identity), DefaultOperator), MigratingOperator)

@@ -13,6 +13,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
+	"github.com/kmsharness/kmsharness/harness/undertest"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
@@ -26,19 +27,27 @@ type trials struct {
 }
 
 const (
-	// checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine.
-	checkTimeout = 8 * time.Second
+	// checkTimeout bounds a pre-flight check: long enough for a plugin to start on a busy machine. operatorCheckTimeout is how long the operator waits
+	// for it: also for a cluster that notices the pod late, and a result that is seen late. Both are multiplied by the operator's patience.
+	checkTimeout         = 8 * time.Second
+	operatorCheckTimeout = 12 * time.Second
 	// checkReserve is for a program that starts and writes its result, and checkPoll is how often its end is looked for.
 	checkReserve = 2 * time.Second
 	checkPoll    = 50 * time.Millisecond
 )
+
+// patient is a time of a pre-flight check for an operator under test: a program may have longer time-outs of its own than this project's, and no flag
+// for them.
+func patient(d time.Duration, o undertest.Operator) time.Duration {
+	return d * time.Duration(max(o.Patience, 1))
+}
 
 // Check implements operand.Pods. It takes little more than checkTimeout.
 func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) core.Preflight {
 	if why := operand.CannotStart("", c.Image); why != "" {
 		return core.Preflight{Message: why}
 	}
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout+checkReserve)
+	ctx, cancel := context.WithTimeout(ctx, patient(checkTimeout, p.e.opts.Operator)+checkReserve)
 	defer cancel()
 	end, err := p.check(ctx, pod, c)
 	if err != nil {
@@ -103,7 +112,7 @@ func (p *trials) program(pod *corev1.Pod, g *Plugin) (Command, error) {
 		return Command{}, err
 	}
 	values := p.e.sut.commonValues(at, kubeconfig)
-	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+g.Socket, (checkTimeout / 3).String(), checkTimeout.String()
+	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+g.Socket, (checkTimeout / 3).String(), patient(checkTimeout, p.e.opts.Operator).String()
 	values["podName"], values["podNamespace"], values["configHash"] = pod.Name, pod.Namespace, pod.Annotations[lifecycle.PreflightHash]
 	return p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
 }

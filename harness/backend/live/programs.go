@@ -121,9 +121,9 @@ const (
 	previousRelease   = "previous/"
 	// DefaultOperator is the command of this project's operator, with the times that scenarios are written for. An API server that is probed every 5 s
 	// (readinessEvery) asks its plugin again when the last answer is 20 s old (kmsPluginHealthzPositiveTTL in k8s.io/apiserver): to settle
-	// takes that, a probe and a reserve. A check takes checkTimeout, and the time until its result is seen. Few revisions are kept, so that pruning is seen.
+	// takes that, a probe and a reserve. Few revisions are kept, so that pruning is seen.
 	DefaultOperator = "encryption-operator --kubeconfig={kubeconfig} --operator={operator} --encrypt={encrypt} --interval={interval} --before-kms={beforeKMS}" +
-		" --settle=30s --retry=2s --keep=3 --check-timeout=12s"
+		" --settle=30s --retry=2s --keep=3 --check-timeout={checkTimeout}"
 	// DefaultPreflight is the command of the pre-flight pod of this project's operator.
 	DefaultPreflight = "encryption-operator kms-preflight --kms-sockets={sockets} --kms-call-timeout={callTimeout} --timeout={checkTimeout} --poll=250ms" +
 		" --config-hash={configHash} --pod-name={podName} --pod-namespace={podNamespace} --kubeconfig={kubeconfig}"
