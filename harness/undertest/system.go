@@ -63,6 +63,8 @@ type Operator struct {
 	Command string `json:"command,omitempty" template:"program" usage:"command template of the operator under test, on local and kind (docs/operator.md)"`
 	// Preflight is a template of the program of a pre-flight pod, which checks a plugin and leaves the result in the pod's conditions; empty: this project's.
 	Preflight string `json:"preflight,omitempty" template:"program" usage:"command template of the program that checks a plugin before it is used (docs/operator.md)"`
+	// MountSockets gives the program of Preflight a mount namespace in which the plugin listens at contract.SocketDir, as the plugin 1. It needs root.
+	MountSockets bool `json:"mountSockets,omitempty"`
 	// Image and Args are as those of Reporter. The image runs in a pod of the cluster.
 	Image string `json:"image,omitempty"`
 	Args  string `json:"args,omitempty" template:"program"`

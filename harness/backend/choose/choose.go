@@ -160,8 +160,8 @@ func (o Options) virtual() (Backend, error) {
 				program, virtual.Name, strings.Join(names, ", "))
 		}
 	}
-	if o.Reporter.MountSockets || o.Operator.Full() {
-		return nil, fmt.Errorf("reporter.mountSockets and operator.scope %s: expected with --backend local only", undertest.ScopeFull)
+	if o.Reporter.MountSockets || o.Operator.MountSockets || o.Operator.Full() {
+		return nil, fmt.Errorf("mountSockets and operator.scope %s: expected with --backend local", undertest.ScopeFull)
 	}
 	args, err := command.Split(o.FakePlugin.Args)
 	if err != nil {

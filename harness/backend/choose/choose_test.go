@@ -31,6 +31,9 @@ func TestNewFindsMistakes(t *testing.T) {
 		}
 	}
 	for command, want := range map[string]string{"/bin/kms-health-reporter": "compiled into it", "kms-health-reporter --kms-sockets={sockets}": ""} {
+		if _, err := New("sim", under(undertest.System{Operator: undertest.Operator{MountSockets: true}})); err == nil || !strings.Contains(err.Error(), "mountSockets") {
+			t.Errorf("sim with mounts: %v", err)
+		}
 		_, err := New("sim", under(undertest.System{Reporter: undertest.Reporter{Command: command}}))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("sim with %s: %v", command, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
+	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
 
@@ -217,6 +218,8 @@ type Command struct {
 	Program string
 	Args    []string
 	LogFile string // of this machine
+	// Mounts are besides those of its Place, which must be PlaceOn's.
+	Mounts []process.Mount
 }
 
 // Taint is what a scenario can do to a control plane beyond faults and data, which every reset makes good.

@@ -3,6 +3,7 @@ package live
 import (
 	"context"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -107,7 +108,7 @@ func PlaceOn(m Machine, server, dir string, env []string, mounts []process.Mount
 				return process.Spec{}, err
 			}
 			path, err := m.Find(ctx, c.Program)
-			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: mounts}, err
+			return process.Spec{Path: path, Args: c.Args, LogFile: c.LogFile, Env: env, Mounts: slices.Concat(mounts, c.Mounts)}, err
 		})
 	}}
 }

@@ -98,6 +98,9 @@ func Findable(program, _ string) error {
 // replaces. The programs of an operator, of hooks, and of a plugin under test without an image run on this machine and must be there. A name with a
 // placeholder is known only when the program is started, and passes.
 func CheckPrograms(s undertest.System, check func(program, replaced string) error) error {
+	if s.Operator.MountSockets && os.Geteuid() != 0 {
+		return undertest.Wrong("operator.mountSockets", "a mount namespace needs root: run as root, or let the pre-flight program take its socket from {sockets}")
+	}
 	here := [][2]string{
 		{"operator.command", s.Operator.Command}, {"operator.preflight", s.Operator.Preflight}, {"plugin.break", s.Plugin.Break}, {"plugin.restore", s.Plugin.Restore}, {"plugin.rotate", s.Plugin.Rotate},
 	}

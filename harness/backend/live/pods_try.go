@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
@@ -111,8 +115,33 @@ func (p *trials) program(pod *corev1.Pod, g *Plugin) (Command, error) {
 	if err != nil {
 		return Command{}, err
 	}
+	socket, mounts := g.Socket, []process.Mount(nil)
+	if p.e.opts.Operator.MountSockets {
+		if socket, mounts, err = mountedSocket(at.Dir, g); err != nil {
+			return Command{}, err
+		}
+	}
 	values := p.e.sut.commonValues(at, kubeconfig)
-	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+g.Socket, (checkTimeout / 3).String(), patient(checkTimeout, p.e.opts.Operator).String()
+	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+socket, (checkTimeout / 3).String(), patient(checkTimeout, p.e.opts.Operator).String()
 	values["podName"], values["podNamespace"], values["configHash"] = pod.Name, pod.Namespace, pod.Annotations[lifecycle.PreflightHash]
-	return p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
+	c, err := p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
+	c.Mounts = mounts
+	return c, err
 }
+
+// mountedSocket is the plugin's socket as in a pre-flight pod, whose plugin has the keyID 1, with the mount for it: a folder with a link, because the
+// plugin's own folder has the sockets of all checks, and other names.
+func mountedSocket(dir string, g *Plugin) (string, []process.Mount, error) {
+	folder := filepath.Join(dir, "mount-"+g.KeyID)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", nil, fmt.Errorf("folder of sockets: %w", err)
+	}
+	// A link of an earlier scenario is the same: the folder is the control plane's.
+	if err := os.Symlink(g.Socket, HostSocket(folder, podKeyID)); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", nil, fmt.Errorf("link of its socket: %w", err)
+	}
+	return HostSocket(contract.SocketDir, podKeyID), []process.Mount{{From: folder, At: contract.SocketDir}}, nil
+}
+
+// podKeyID is the plugin's in a pre-flight pod.
+const podKeyID = "1"

@@ -1,9 +1,14 @@
 package live
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 )
@@ -25,6 +30,41 @@ func TestCheckWithoutResult(t *testing.T) {
 	} {
 		if got := withoutResult(s); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// specMachine gives its units' specs to a test.
+type specMachine struct {
+	Machine
+	spec func(context.Context) (process.Spec, error)
+}
+
+func (m *specMachine) Find(context.Context, string) (string, error) { return "/p", nil }
+func (m *specMachine) Unit(_ history.Process, _ process.Probe, spec func(context.Context) (process.Spec, error)) Unit {
+	m.spec = spec
+	return nil
+}
+
+// A program that insists on the path of a pod's socket finds the plugin there, in every scenario of a control plane.
+func TestMountedSocket(t *testing.T) {
+	dir := t.TempDir()
+	g := &Plugin{KeyID: "try-7", Socket: filepath.Join(dir, "kms-try-7.sock")}
+	if err := os.WriteFile(g.Socket, []byte("plugin"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		socket, mounts, err := mountedSocket(dir, g)
+		if err != nil || socket != "/var/run/kmsplugin/kms-1.sock" || len(mounts) != 1 || mounts[0].At != "/var/run/kmsplugin" {
+			t.Fatalf("%s, %v, %v", socket, mounts, err)
+		}
+		if text, err := os.ReadFile(filepath.Join(mounts[0].From, "kms-1.sock")); err != nil || string(text) != "plugin" {
+			t.Errorf("behind the link: %q, %v", text, err)
+		}
+		var m specMachine
+		PlaceOn(&m, "", dir, nil, nil).Unit(history.Process{}, func(context.Context) (Command, error) { return Command{Mounts: mounts}, nil })
+		if s, err := m.spec(t.Context()); err != nil || !slices.Equal(s.Mounts, mounts) {
+			t.Errorf("%+v, %v", s, err)
 		}
 	}
 }
