@@ -20,7 +20,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // trials start plugins for checks of what they are configured with.
@@ -47,22 +46,25 @@ func patient(d time.Duration, o undertest.Operator) time.Duration {
 }
 
 // Check implements operand.Pods. It takes little more than checkTimeout.
-func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) core.Preflight {
+func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) corev1.ContainerStateTerminated {
 	if why := operand.CannotStart("", c.Image); why != "" {
-		return core.Preflight{Message: why}
+		return corev1.ContainerStateTerminated{ExitCode: notRun, Message: why}
 	}
 	ctx, cancel := context.WithTimeout(ctx, patient(checkTimeout, p.e.opts.Operator)+checkReserve)
 	defer cancel()
 	end, err := p.check(ctx, pod, c)
 	if err != nil {
-		return core.Preflight{Message: err.Error()}
+		return corev1.ContainerStateTerminated{ExitCode: notRun, Message: contract.SafeDetail(err.Error())}
 	}
-	return core.Preflight{Message: withoutResult(end)}
+	return corev1.ContainerStateTerminated{ExitCode: int32(end.Exit.Code), Message: endOf(end)}
 }
 
-// withoutResult is why a check has no result: how its program ended, and the last that it wrote. A wrong command is found by that.
-func withoutResult(s Status) string {
-	why := "the check ended without a result: " + s.Exit.String()
+// notRun is the exit code of a program that has not run, or not to its end, as that of a container which could not be started.
+const notRun = 128
+
+// endOf is how the program of a check ended, and the last that it wrote: a wrong command is found by that.
+func endOf(s Status) string {
+	why := s.Exit.String()
 	if last := contract.SafeDetail(s.Output); last != "" {
 		why += ": " + last
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
-	"github.com/kmsharness/kmsharness/operator/core"
 )
 
 // Pods is what a backend can do to the API server's pods. Its methods may be called again after an error.
@@ -26,8 +25,9 @@ type Pods interface {
 	// Install gives the pod of a node what a revision has: its plugins before its API server, its API server before its reporter. What the pod loses goes
 	// in the opposite order. The error is ErrUnfinished while other nodes need not wait for this one.
 	Install(ctx context.Context, node string, r Revision) error
-	// Check starts a plugin on its own, runs the program of a pre-flight pod, and stops the plugin. The result is that of a pod which has none afterwards.
-	Check(ctx context.Context, pod *corev1.Pod, p config.Plugin) core.Preflight
+	// Check starts a plugin on its own, runs the program of a pre-flight pod, and stops the plugin. It returns how the program ended, with why there
+	// is no result in case that the pod has none.
+	Check(ctx context.Context, pod *corev1.Pod, p config.Plugin) corev1.ContainerStateTerminated
 	// Migrates reports whether the objects of a resource are in this API server, and Migrate writes all of them anew, through the API.
 	Migrates(resource schema.GroupVersionResource) bool
 	Migrate(ctx context.Context, resource schema.GroupVersionResource) error

@@ -3,7 +3,7 @@
 //
 //   - Installer gives nodes the encryption configuration that the operator wants, as a revision of the API server's pod.
 //   - Migrator writes the objects anew that a StorageVersionMigration names.
-//   - Preflight runs the check of a pre-flight pod and writes its result into the pod's conditions.
+//   - Preflight runs the program of a pre-flight pod and shows its end as the pod's phase.
 //
 // It also has, as functions without a client, what scenarios do to this cluster: configurations that an administrator writes, rollbacks, log-ins of plugins,
 // images that do not exist, and writes of other clients to the operator's CR.

@@ -68,7 +68,7 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	p.Log.Info("a pre-flight check begins", "pod", pod.Namespace+"/"+pod.Name)
-	result := p.Pods.Check(ctx, pod, plugin)
+	end := p.Pods.Check(ctx, pod, plugin)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -80,19 +80,28 @@ func (p *preflightPods) check(ctx context.Context, pod *corev1.Pod) error {
 	if err != nil {
 		return err
 	}
-	ofResult := func(c corev1.PodCondition) bool { return c.Type == operator.PreflightResult }
-	if !slices.ContainsFunc(now.Status.Conditions, ofResult) {
-		result.Hash = pod.Annotations[operator.PreflightHash]
-		now.Status.Conditions = append(now.Status.Conditions, operator.PreflightConditions(result, metav1.NewTime(p.Clock.Now()))...)
-	}
-	now.Status.Phase = corev1.PodFailed
-	if now.Status.Conditions[slices.IndexFunc(now.Status.Conditions, ofResult)].Status == corev1.ConditionTrue {
-		now.Status.Phase = corev1.PodSucceeded
-	}
+	showEnd(now, end)
 	if _, err := pods.UpdateStatus(ctx, now, metav1.UpdateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("write its status: %w", err)
 	}
 	return nil
+}
+
+// showEnd makes the status of a pod what a kubelet makes of the end of its container. The conditions of a result are the program's own: where it wrote
+// none, the message says why.
+func showEnd(pod *corev1.Pod, end corev1.ContainerStateTerminated) {
+	pod.Status.Phase, end.Reason = corev1.PodSucceeded, "Completed"
+	if end.ExitCode != 0 {
+		pod.Status.Phase, end.Reason = corev1.PodFailed, "Error"
+	}
+	if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == operator.PreflightResult }) {
+		end.Message = ""
+	}
+	status := corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &end}}
+	if len(pod.Spec.Containers) > 0 {
+		status.Name, status.Image = pod.Spec.Containers[0].Name, pod.Spec.Containers[0].Image
+	}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 }
 
 // plugin is what is checked: the newest plugin of the configuration beside the pod, or of the cluster's APIServer configuration where there is none.
