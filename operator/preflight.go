@@ -85,7 +85,7 @@ func resultOf(pod *corev1.Pod, hash string) (result core.Preflight, done bool) {
 	}
 	c, done := said[PreflightResult]
 	if done = done && said[PreflightConfig].Message == hash; !done {
-		return core.Preflight{Hash: hash, Message: "the pod of the check has ended without a result: " + lastWords(pod)}, pod.Status.Phase == corev1.PodFailed
+		return core.Preflight{Hash: hash, Message: "the pod of the check has ended without a result: " + lastWords(pod)}, pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 	}
 	result = core.Preflight{Hash: hash, OK: c.Status == corev1.ConditionTrue, KEK: said[PreflightRemoteKey].Message, Message: c.Message}
 	if wrong := preflight.CheckKEK(result.KEK); wrong != nil {

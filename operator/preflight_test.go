@@ -24,6 +24,8 @@ func TestResultOfAPod(t *testing.T) {
 		}
 		return pod
 	}
+	succeeded := ended(&corev1.ContainerStateTerminated{})
+	succeeded.Status.Phase = corev1.PodSucceeded
 	long := strings.Repeat("k", contract.MaxKEKIDBytes+1)
 	for name, c := range map[string]struct {
 		pod     *corev1.Pod
@@ -40,6 +42,7 @@ func TestResultOfAPod(t *testing.T) {
 		"under way":             {&corev1.Pod{}, core.Preflight{}, "", false},
 		"ended with words":      {ended(&corev1.ContainerStateTerminated{ExitCode: 2, Message: "unknown flag\n--x"}), core.Preflight{}, "without a result: unknown flag --x", true},
 		"ended without words":   {ended(&corev1.ContainerStateTerminated{ExitCode: 2}), core.Preflight{}, "without a result: exit code 2", true},
+		"ended well":            {succeeded, core.Preflight{}, "without a result: exit code 0", true},
 		"never ran":             {ended(nil), core.Preflight{}, "without a result: Evicted", true},
 	} {
 		got, done := resultOf(c.pod, "a")
