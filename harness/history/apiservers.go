@@ -145,7 +145,7 @@ func (a about) foreign(r *Request) bool {
 
 func sharedByAll(e *Event) bool {
 	switch e.Kind {
-	case KindExpected, KindCall, KindMetrics, KindData, KindEncryption, KindStorageInventory, KindEnvelope, KindDecision:
+	case KindExpected, KindCall, KindMetrics, KindSockets, KindData, KindEncryption, KindStorageInventory, KindEnvelope, KindDecision:
 		return false
 	case KindProcess:
 		return e.Process != nil && !ownRole(e.Process.Role)

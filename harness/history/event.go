@@ -29,6 +29,7 @@ const (
 	KindWatches          Kind = "watches"     // backend: how late an API server tells of changes
 	KindEnvelope         Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics          Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
+	KindSockets          Kind = "sockets"     // backend: the files of a node's sockets, when they changed
 	KindStarvation       Kind = "stall"       // harness: a process got no processor for a while
 	KindData             Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
 	KindEncryption       Kind = "encryption"  // backend: an API server was told an encryption configuration, or has loaded it
@@ -68,6 +69,7 @@ type Event struct {
 	Watches          *Watches          `json:"watches,omitempty"`
 	Envelope         *Envelope         `json:"envelope,omitempty"`
 	Metrics          *Metrics          `json:"metrics,omitempty"`
+	Sockets          *Sockets          `json:"sockets,omitempty"`
 	Starvation       *Starvation       `json:"stall,omitempty"`
 	Data             *Data             `json:"data,omitempty"`
 	Encryption       *Encryption       `json:"encryption,omitempty"`

@@ -77,6 +77,23 @@ type PluginMetrics struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// Sockets are the files of the sockets of the plugins of Node, as the file system has them.
+type Sockets struct {
+	Node    string   `json:"node"`
+	Plugins []Socket `json:"plugins"`
+}
+
+// Socket is the file of a plugin's socket.
+type Socket struct {
+	KeyID string `json:"keyID"`
+	// Path is where the API server connects. Behind a fake plugin the rest is about the socket of the plugin under test.
+	Path string `json:"path"`
+	Mode string `json:"mode"` // permissions, octal: "660"
+	UID  int    `json:"uid"`
+	GID  int    `json:"gid"`
+	User int    `json:"user"` // of the plugin: backends run it as different users
+}
+
 // Request is one API request, from the audit log of the API server that served it.
 type Request struct {
 	AuditID   string `json:"auditID"`

@@ -297,7 +297,7 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 		if err != nil {
 			return nil, err
 		}
-		g.Identity = history.Process{Role: history.RolePlugin, APIServer: apiServer, Node: node, KeyID: keyID}
+		g.Identity, g.User = history.Process{Role: history.RolePlugin, APIServer: apiServer, Node: node, KeyID: keyID}, 0 // root of its container
 		u, err := newHeld(unitKey{f.dir, unit})
 		if err != nil {
 			return nil, err
@@ -345,6 +345,8 @@ func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared
 		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders(), f.giveUnderTest(shared))
 	}
 	g.PutUnderTest(h, u, front, onHost)
+	user, _ := userUnderTest()
+	g.User = int(user)
 	return inPod, nil
 }
 

@@ -175,7 +175,11 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 	if inMemory {
 		reasons = map[scenario.Verb]string{"memory": "memory: all programs are in one process"}
 	}
-	return new(apiServer).withParts().handlers().Unsupported(s, reasons)
+	lacks := new(apiServer).withParts().handlers().Unsupported(s, reasons)
+	if inMemory && expectsSockets(s) {
+		lacks = append(lacks, "socket: the plugins' sockets are no files in simulation")
+	}
+	return lacks
 }
 
 // UnsupportedReal names what of a scenario no control plane of processes can do, and an operator that does not exist.

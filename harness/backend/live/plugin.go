@@ -28,6 +28,7 @@ type Plugin struct {
 	Node, KeyID string
 	// Socket that API server and reporter use, the control API's socket and the journal, on this machine.
 	Socket, ControlSocket, Journal string
+	User                           int // of its process
 
 	control  *control
 	instance Instance    // of a plugin under test; nil: it is a fake one
@@ -43,7 +44,7 @@ func NewPlugin(h host.Host, node, keyID, socket, controlSocket, journal string) 
 	}
 	return &Plugin{
 		Target: Target{Identity: history.Process{Role: history.RolePlugin, Node: node, KeyID: keyID}},
-		Node:   node, KeyID: keyID, Socket: socket, ControlSocket: controlSocket, Journal: journal, control: c,
+		Node:   node, KeyID: keyID, Socket: socket, ControlSocket: controlSocket, Journal: journal, User: os.Geteuid(), control: c,
 	}, nil
 }
 

@@ -78,6 +78,9 @@ func startRecorder(e *apiServer, gate *gate) (*recorder, error) {
 		r.files.Run(r.ctx, ticker.C)
 	})
 	r.wg.Go(r.flush)
+	if r.controlPlane.Traits.Memory == nil {
+		r.wg.Go(r.watchSockets)
+	}
 	if r.controlPlane.Traits.Host.Alone() { // nothing is starved where time waits
 		r.wg.Go(r.watchStarvation)
 	}

@@ -128,3 +128,12 @@ func healthy(yes *bool) int64 {
 		return 0
 	}
 }
+
+// applySockets replaces the map of a node, as applyMetrics does.
+func (s *State) applySockets(n history.Sockets) {
+	sockets := map[string]Socket{}
+	for _, f := range n.Plugins {
+		sockets[f.KeyID] = Socket{f.Path, f.Mode, int64(f.UID), int64(f.GID), int64(f.User)}
+	}
+	s.sockets[n.Node] = sockets
+}

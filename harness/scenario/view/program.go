@@ -72,6 +72,7 @@ var values = map[string]func(*activation) any{
 	"process":         func(a *activation) any { return a.state.processes.byRole() },
 	"writes":          func(a *activation) any { return a.state.writes },
 	"metrics":         func(a *activation) any { return a.state.metrics },
+	"socket":          func(a *activation) any { return a.state.sockets },
 	"data":            func(a *activation) any { return a.state.data },
 	"encryption":      func(a *activation) any { return a.state.encryption },
 	"operator":        func(a *activation) any { return a.state.decided },

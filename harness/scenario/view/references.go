@@ -70,7 +70,7 @@ func (f *finder) add(kind ReferenceKind, e ast.Expr) {
 // keyKind says what the keys of a map are, by the variable that it is.
 func keyKind(m ast.Expr) ReferenceKind {
 	switch {
-	case isVariable(m, "report"), isVariable(m, "writes"), isVariable(m, "metrics"), isVariable(m, "expected"), isVariable(m, "encryption"):
+	case isVariable(m, "report"), isVariable(m, "writes"), isVariable(m, "metrics"), isVariable(m, "socket"), isVariable(m, "expected"), isVariable(m, "encryption"):
 		return RefNode
 	case m.Kind() == ast.SelectKind && m.AsSelect().FieldName() == "replicas":
 		return RefNode
@@ -78,7 +78,7 @@ func keyKind(m ast.Expr) ReferenceKind {
 		return RefRole
 	case m.Kind() == ast.IdentKind && m.AsIdent() == "apiServer":
 		return RefAPIServer
-	case isIndex(m) && (isVariable(m.AsCall().Args()[0], "report") || isVariable(m.AsCall().Args()[0], "metrics")):
+	case isIndex(m) && (isVariable(m.AsCall().Args()[0], "report") || isVariable(m.AsCall().Args()[0], "metrics") || isVariable(m.AsCall().Args()[0], "socket")):
 		return RefKeyID
 	}
 	return ""

@@ -14,6 +14,7 @@ type State struct {
 	links      map[history.Link]bool // links that are not ok, without their state
 	writes     map[string]Writes
 	metrics    map[string]map[string]Metrics // by node and keyID
+	sockets    map[string]map[string]Socket  // by node and keyID
 	operations operations
 	decided    Operator
 	aggregated map[string]*State // of the API servers beside kube-apiserver, by name
@@ -29,6 +30,7 @@ func New(anyNode string) *State {
 		links:      map[history.Link]bool{},
 		writes:     map[string]Writes{},
 		metrics:    map[string]map[string]Metrics{},
+		sockets:    map[string]map[string]Socket{},
 		operations: operations{parties: everyHop, hops: map[string]hop{}},
 		aggregated: map[string]*State{},
 	}
@@ -62,6 +64,9 @@ func (s *State) Apply(e history.Event) (changed bool) {
 		return s.applyRequest(*e.Request)
 	case e.Metrics != nil:
 		s.applyMetrics(*e.Metrics)
+		return true
+	case e.Sockets != nil:
+		s.applySockets(*e.Sockets)
 		return true
 	case e.Data != nil:
 		return s.stored.object(*e.Data)

@@ -8,6 +8,7 @@ import "time"
 type variables struct {
 	APIServer
 	Metrics    map[string]map[string]Metrics `cel:"metrics"`
+	Socket     map[string]map[string]Socket  `cel:"socket"`
 	Health     Health                        `cel:"health"`
 	APIServers map[string]APIServer          `cel:"apiServer"`
 	Any        string                        `cel:"any"` // the node that it stands for
@@ -144,4 +145,13 @@ type Metrics struct {
 	Errors int64 `cel:"errors"`
 	// Seconds that all calls took together.
 	Seconds float64 `cel:"seconds"`
+}
+
+// Socket is the file of a plugin's socket as it was found last. One that is not there is no element of its map.
+type Socket struct {
+	Path string `cel:"path"`
+	Mode string `cel:"mode"` // octal: "660"
+	UID  int64  `cel:"uid"`
+	GID  int64  `cel:"gid"`
+	User int64  `cel:"user"` // of the plugin
 }

@@ -53,6 +53,8 @@ func events(t *testing.T) []history.Event {
 		request(contract.AggregatorIdentity, 200),
 		{Metrics: &history.Metrics{Node: "cp-1", Plugins: []history.PluginMetrics{
 			{KeyID: "1", Healthy: new(bool), Calls: 5, Errors: 2, Seconds: 1.5}, {KeyID: "2"}}}},
+		{Sockets: &history.Sockets{Node: "cp-1", Plugins: []history.Socket{{KeyID: "2", Path: "/s/kms-2.sock", Mode: "600"}}}},
+		{Sockets: &history.Sockets{Node: "cp-1", Plugins: []history.Socket{{KeyID: "1", Path: "/s/kms-1.sock", Mode: "660", UID: 7, GID: 8, User: 9}}}},
 		{Data: &history.Data{Op: history.DataWritten, Object: "a", Digest: "1", OK: true}},
 		{Data: &history.Data{Op: history.DataRead, Object: "a", Digest: "1", OK: true}},
 		{Envelope: &history.Envelope{Hop: "kube-apiserver", Op: "encrypt", UID: "u", OK: true}},
@@ -121,7 +123,8 @@ func TestEval(t *testing.T) {
 		`process["plugin"]["cp-1"] == "killed"`:                                true,
 		`process["aggregator"]["2"] == "paused"`:                               true,
 		`writes["cp-1"].count == 2 && writes["cp-1"].failed == 1`:              true,
-		`metrics["cp-1"]["1"].healthy == 0 && metrics["cp-1"]["1"].errors == 2 && metrics["cp-1"]["1"].seconds > 1.0`: true,
+		`metrics["cp-1"]["1"].healthy == 0 && metrics["cp-1"]["1"].errors == 2 && metrics["cp-1"]["1"].seconds > 1.0`:                 true,
+		`socket["cp-1"]["1"] == view.Socket{path: "/s/kms-1.sock", mode: "660", uid: 7, gid: 8, user: 9} && !("2" in socket["cp-1"])`: true,
 		`metrics["cp-1"]["2"].healthy == -1`:                        true,
 		`"cp-2" in metrics`:                                         false,
 		`data.written == 1 && data.verified == 1 && data.lost == 1`: true,
@@ -240,7 +243,7 @@ func TestUsesTime(t *testing.T) {
 
 func TestReferences(t *testing.T) {
 	p, issues := compiler(t).Compile(`report["cp-1"]["2"].status == "healthy" && !("cp-3" in report) && ` +
-		`rollup.degraded.status != "true" && reports.all(r, r.node != "x") && process["reporter"]["cp-1"] == "running"`)
+		`rollup.degraded.status != "true" && reports.all(r, r.node != "x") && process["reporter"]["cp-1"] == "running" && socket["cp-4"]["5"].uid == 0`)
 	if issues != nil {
 		t.Fatal(issues)
 	}
@@ -248,7 +251,7 @@ func TestReferences(t *testing.T) {
 	for _, r := range p.References() {
 		got[r.Kind] = append(got[r.Kind], r.Value)
 	}
-	want := map[view.ReferenceKind][]string{view.RefNode: {"cp-1", "cp-3", "x"}, view.RefKeyID: {"2"}, view.RefRole: {"reporter"},
+	want := map[view.ReferenceKind][]string{view.RefNode: {"cp-1", "cp-3", "cp-4", "x"}, view.RefKeyID: {"2", "5"}, view.RefRole: {"reporter"},
 		view.RefReportStatus: {"healthy"}, view.RefConditionStatus: {"true"}}
 	for kind, values := range want {
 		sort.Strings(got[kind])
