@@ -32,6 +32,10 @@ func processes() []Mutant {
 			Name: "key-id-flip-flop", Family: Plugin, Args: "--fault key-id-flip-flop", Scenario: "reporter-restarted-quickly", Caught: []string{"KEY-ID-STABLE"},
 			Mistake: "a plugin that answers from whichever backend its load balancer picks, one of which has not seen the new KEK, so that key_id goes back and forth",
 		},
+		{
+			Name: "socket-writable-by-all", Family: Plugin, Args: "--socket-mode=0666", Scenario: "node-paused", Caught: []string{"steps[5].expect"},
+			Mistake: "a socket that is opened to everybody so that a reporter without privileges can connect: any user of the node can call Decrypt",
+		},
 	})
 }
 
