@@ -55,7 +55,7 @@ func malformedInGeneral() []malformed {
 		{"link that reporters do not use", step("  - link: {from: reporter, to: load-balancer, mode: cut}"),
 			file + `19:32: to (from reporter with connectivity loopback) is "load-balancer", expected apiserver`},
 		{"unknown CRDs", [2]string{"start: running", "crds: OKD"},
-			file + `10:69: crds is "OKD", expected TechPreviewNoUpgrade, Default or DefaultWithoutKMS`},
+			file + `10:69: crds is "OKD", expected TechPreviewNoUpgrade, Default, DefaultWithoutKMS or VaultKMSConfig`},
 		{"gate off without an operator", [2]string{"start: running", "crds: DefaultWithoutKMS"},
 			file + `10:69: crds DefaultWithoutKMS without an operator, expected lifecycle: operator: the harness itself chooses KMS`},
 		{"unknown profile", [2]string{"aggregators: 2", "profile: awss"},
