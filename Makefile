@@ -21,6 +21,9 @@ OUT ?= _artifacts
 # How long each fuzz target runs under `make fuzz`.
 FUZZTIME ?= 60s
 
+# Seeds of each kind that `make golden` draws; empty: 20, all on record.
+SEEDS ?=
+
 # The stages of make nightly. Empty: all.
 STAGES ?=
 
