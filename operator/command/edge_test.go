@@ -52,6 +52,7 @@ func kubeAPIServer() operator.APIServer {
 // pods are those of two nodes, in memory. They complain of what would lose data.
 type pods struct {
 	*testing.T
+	client  kubernetes.Interface
 	dynamic dynamic.Interface
 
 	mu       sync.Mutex
@@ -91,13 +92,20 @@ func (p *pods) Install(_ context.Context, node string, r operand.Revision) error
 	return nil
 }
 
-func (p *pods) Check(context.Context, *corev1.Pod, config.Plugin) core.Preflight {
+// Check is the program of a pre-flight pod, which writes its result.
+func (p *pods) Check(ctx context.Context, pod *corev1.Pod, _ config.Plugin) (end corev1.ContainerStateTerminated) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	result := core.Preflight{Hash: pod.Annotations[operator.PreflightHash], OK: true, KEK: "kek-1"}
 	if p.denied {
-		return core.Preflight{Message: "permission denied"}
+		result.OK, result.KEK, result.Message, end.ExitCode = false, "", "permission denied", 1
 	}
-	return core.Preflight{OK: true, KEK: "kek-1"}
+	pod = pod.DeepCopy()
+	pod.Status.Conditions = operator.PreflightConditions(result, metav1.Now())
+	if _, err := p.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{}); err != nil {
+		p.Log(err) // the operator waits for a result in vain
+	}
+	return end
 }
 
 func (p *pods) Migrates(schema.GroupVersionResource) bool { return true }
@@ -185,7 +193,7 @@ func start(t *testing.T) *world {
 	w.must(err)
 	w.dynamic, err = dynamic.NewForConfig(rest)
 	w.must(err)
-	w.pods = &pods{T: t, dynamic: w.dynamic, named: map[string][]uint64{}, plugins: map[string][]uint64{"cp-1": nil, "cp-2": nil}}
+	w.pods = &pods{T: t, client: w.client, dynamic: w.dynamic, named: map[string][]uint64{}, plugins: map[string][]uint64{"cp-1": nil, "cp-2": nil}}
 	for _, text := range []string{
 		`{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config"}}`,
 		`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "approle", "namespace": "openshift-config"}, "stringData": {"role-id": "r", "secret-id": "s"}}`,
