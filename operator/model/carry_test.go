@@ -82,6 +82,9 @@ func (x *executor) prune(a core.Prune) {
 		delete(x.w.keys, id)
 	}
 	for _, r := range a.Configs {
+		if c, there := x.w.configs[r]; there {
+			x.w.pruned[r] = c
+		}
 		delete(x.w.configs, r)
 	}
 	for _, r := range a.PluginConfigs {

@@ -26,6 +26,7 @@ type world struct {
 	keys    map[uint64]*stored[revision.Key]
 	used    map[uint64]bool // keyIDs that were ever given away
 	configs map[int]revision.Config
+	pruned  map[int]revision.Config
 	plugins map[int]revision.PluginConfig
 	desired core.Content   // of the pods
 	remote  map[string]int // version of the key, by what chooses it
@@ -90,7 +91,7 @@ type plugin struct {
 
 func newWorld(s subject, c choose) *world {
 	w := &world{subject: s, choose: c, began: time.Date(2026, 5, 8, 12, 0, 0, 0, time.UTC), keys: map[uint64]*stored[revision.Key]{}, used: map[uint64]bool{},
-		configs: map[int]revision.Config{}, plugins: map[int]revision.PluginConfig{}, remote: map[string]int{}, nodes: map[string]*node{}, objects: map[string]object{},
+		configs: map[int]revision.Config{}, pruned: map[int]revision.Config{}, plugins: map[int]revision.PluginConfig{}, remote: map[string]int{}, nodes: map[string]*node{}, objects: map[string]object{},
 		passed: map[string]bool{}, did: map[string]int{}}
 	w.laws, w.disturb, w.executor = laws{w}, disturbances{w}, executor{w}
 	w.now, w.spec = w.began, core.Wanted{Wanted: config.Wanted{Type: config.Identity}}
@@ -147,9 +148,12 @@ func keyHash(p config.Plugin) string { return config.Wanted{Type: config.KMS, KM
 
 func hash(p config.Plugin) string { return config.Wanted{Type: config.KMS, KMS: p}.Hash() }
 
+// config is a revision as nodes have it: what is pruned stays in their files.
 func (w *world) config(revisionNumber int) revision.Config {
-	if c, there := w.configs[revisionNumber]; there {
-		return c
+	for _, all := range []map[int]revision.Config{w.configs, w.pruned} {
+		if c, there := all[revisionNumber]; there {
+			return c
+		}
 	}
 	return revision.Config{Keys: []uint64{revision.Plain}}
 }
