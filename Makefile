@@ -83,7 +83,7 @@ test-ci:
 simulations: ## what make test leaves out and needs no control plane: golden with 5 seeds of each kind, and the long tests of what golden does not see
 	@$(MAKE) --no-print-directory -j2 SEEDS=5 golden long-tests
 
-long-tests:
+long-tests: ## what make test leaves out and golden does not see
 	$(GOTEST) -count=1 ./harness/check/... ./harness/observe ./operator/model ./scenarios/mutants/kmsplugin ./ci/outside
 
 nightly: ## everything that the gate leaves out, with one summary: make nightly [STAGES='local kind']; hours

@@ -28,8 +28,8 @@ func referring(list []*apiextensions.CustomResourceDefinition) ([]*apiextensions
 	kms.Properties["pluginConfig"] = apiextensions.JSONSchemaProps{Type: "object", Required: []string{"apiVersion", "resource", "name"},
 		Properties: map[string]apiextensions.JSONSchemaProps{"apiVersion": text, "resource": text, "name": text}}
 	kms.Required = nil
-	kms.XValidations = append(kms.XValidations[:0:0], apiextensions.ValidationRule{Rule: "has(self.pluginConfig) ? !has(self.type) && !has(self.vault) : has(self.type) && has(self.vault)",
-		Message: "expected either pluginConfig, or a type with its section"})
+	kms.XValidations = apiextensions.ValidationRules{{Rule: "has(self.pluginConfig) ? !has(self.type) && !has(self.vault) : has(self.type) && has(self.vault)",
+		Message: "expected either pluginConfig, or a type with its section"}}
 	encryption.Properties["kms"] = kms
 
 	crd := &apiextensions.CustomResourceDefinition{TypeMeta: list[i].TypeMeta, ObjectMeta: metav1.ObjectMeta{Name: "vaultkmsconfigs.kms.openshift.io"}}

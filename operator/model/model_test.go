@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // steps of a world. Longer ones find nothing that these do not.
@@ -50,5 +53,18 @@ func TestSweep(t *testing.T) {
 		if v, _ := run(good(), seeded(seed), 400); v != nil {
 			t.Fatalf("seed %d: %v", seed, v)
 		}
+	}
+}
+
+// TestPrunedRevisionStaysOnDisk: a Secret that is deleted empties no file of a node.
+func TestPrunedRevisionStaysOnDisk(t *testing.T) {
+	w := newWorld(good(), seeded(1))
+	w.configs[1] = revision.Config{Revision: 1, Keys: []uint64{1, revision.Plain}}
+	w.executor.prune(core.Prune{Configs: []int{1, 2}})
+	if c := w.config(1); len(w.configs) > 0 || !c.Reads(1) {
+		t.Errorf("a node reads %v from its file, and %d revisions are left", c.Keys, len(w.configs))
+	}
+	if c := w.config(2); c.Reads(1) {
+		t.Errorf("a revision that never was has the keys %v", c.Keys)
 	}
 }
