@@ -591,17 +591,17 @@ func knownBad() []known {
 			}
 		})},
 		{"union hides a failure", "UNION", "", failing(func(w *world) {
-			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Status = "False"; return c }
+			w.bad.union = func(c []*history.Condition) []*history.Condition { c[0].Status = "False"; return c }
 		})},
 		{"union does not say whose failure it is", "UNION", "", failing(func(w *world) {
-			w.bad.union = func(c []history.Condition) []history.Condition { c[0].Message = "bad"; return c }
+			w.bad.union = func(c []*history.Condition) []*history.Condition { c[0].Message = "bad"; return c }
 		})},
 		{"nobody writes the ClusterOperator", "UNION", "", plain(func(w *world) {
-			w.bad.union = func([]history.Condition) []history.Condition { return nil }
+			w.bad.union = func([]*history.Condition) []*history.Condition { return nil }
 		})},
 		{"a report reaches the ClusterOperator", "UNION", "", plain(func(w *world) {
-			w.bad.union = func(c []history.Condition) []history.Condition {
-				return append(c, history.Condition{Type: "KMSHealthReporter_cp-1", Status: "True"})
+			w.bad.union = func(c []*history.Condition) []*history.Condition {
+				return append(c, &history.Condition{Type: "KMSHealthReporter_cp-1", Status: "True"})
 			}
 		})},
 		{"converged in the middle of a rotation", "CONVERGENCE", rollup, plain(func(w *world) {

@@ -183,7 +183,7 @@ func TestAStarvedExpectationIsInconclusive(t *testing.T) {
 	wrong := func() []history.Event {
 		events := starvedAt(unmet(2*sec), history.RoleHarness, "", 740*milli, 34*sec)
 		return append(events, history.Event{At: events[0].At.Add(12 * sec), Kind: history.KindObject, Source: "watch", Object: &history.Object{
-			Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", ResourceVersion: "x", Conditions: []history.Condition{{Type: contract.ConditionType("cp-1"), Status: "True"}}}})
+			Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", ResourceVersion: "x", Conditions: []*history.Condition{{Type: contract.ConditionType("cp-1"), Status: "True"}}}})
 	}
 	for name, events := range map[string][]history.Event{
 		"within the tolerance":   starvedAt(unmet(2*sec), history.RoleHarness, "", 190*milli, 34*sec),

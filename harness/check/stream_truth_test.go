@@ -78,7 +78,7 @@ func (s *showing) process(p history.Process) {
 
 func (s *showing) report(node string, body json.RawMessage) {
 	var object struct {
-		Status struct{ Conditions []history.Condition }
+		Status struct{ Conditions []*history.Condition }
 	}
 	if json.Unmarshal(body, &object) != nil || len(object.Status.Conditions) == 0 {
 		return

@@ -15,7 +15,7 @@ func unitedHistory(rule contract.Union, lines string) []history.Event {
 	w := newWorld(0)
 	w.run.Union = rule
 	w.record("engine", &w.run)
-	var cr []history.Condition
+	var cr []*history.Condition
 	for _, line := range strings.Split(strings.TrimSpace(lines), "\n") {
 		words := strings.Fields(line)
 		after, err := time.ParseDuration(words[0])
@@ -25,7 +25,7 @@ func unitedHistory(rule contract.Union, lines string) []history.Event {
 		w.now = w.start.Add(after)
 		switch words[1] {
 		case "cr":
-			cr = append([]history.Condition{}, cr...)
+			cr = append([]*history.Condition{}, cr...)
 			for _, word := range words[2:] {
 				cr = changed(cr, word, w.now)
 			}
@@ -35,7 +35,7 @@ func unitedHistory(rule contract.Union, lines string) []history.Event {
 			for _, source := range words[3:] {
 				c.Message += source + "Degraded: text\n"
 			}
-			w.record("watch", &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", Conditions: []history.Condition{c}})
+			w.record("watch", &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver", Conditions: []*history.Condition{&c}})
 		case "end":
 			w.record("engine", &history.Phase{Name: history.PhaseEnd})
 		}
@@ -44,7 +44,7 @@ func unitedHistory(rule contract.Union, lines string) []history.Event {
 }
 
 // changed sets a condition such as X=True, or X=True@1m with a lastTransitionTime a minute ago. Like a controller it moves that only with the status.
-func changed(cr []history.Condition, word string, now time.Time) []history.Condition {
+func changed(cr []*history.Condition, word string, now time.Time) []*history.Condition {
 	name, status, _ := strings.Cut(word, "=")
 	status, ago, dated := strings.Cut(status, "@")
 	c := history.Condition{Type: name + "Degraded", Status: status, Message: now.String(), LastTransitionTime: stamp(now)}
@@ -56,11 +56,11 @@ func changed(cr []history.Condition, word string, now time.Time) []history.Condi
 			if cr[i].Status == c.Status && !dated {
 				c.LastTransitionTime = cr[i].LastTransitionTime
 			}
-			cr[i] = c
+			cr[i] = &c
 			return cr
 		}
 	}
-	return append(cr, c)
+	return append(cr, &c)
 }
 
 func TestUnionWithInertia(t *testing.T) {
@@ -252,7 +252,7 @@ func TestUnionOfAvailableHasNoInertia(t *testing.T) {
 			{10*sec + delay, "clusteroperators.config.openshift.io", history.Condition{Type: "Available", Status: "False", Message: "XAvailable: text"}},
 		} {
 			name := map[bool]string{true: "cluster", false: "kube-apiserver"}[strings.HasPrefix(s.resource, "kube")]
-			w.log.Record(w.start.Add(s.after), "watch", &history.Object{Resource: s.resource, Name: name, Conditions: []history.Condition{s.c}})
+			w.log.Record(w.start.Add(s.after), "watch", &history.Object{Resource: s.resource, Name: name, Conditions: []*history.Condition{&s.c}})
 		}
 		w.log.Record(w.start.Add(200*sec), "engine", &history.Phase{Name: history.PhaseEnd})
 		if got := statusOf(Run(w.log.Events()), "UNION"); got != want {
@@ -263,12 +263,12 @@ func TestUnionOfAvailableHasNoInertia(t *testing.T) {
 
 // An operator under test that writes the ClusterOperator is judged like the aggregator, while it runs, and the aggregator may not write it.
 func TestClusterOperatorLeftToAnOperator(t *testing.T) {
-	hides := func(co []history.Condition) []history.Condition {
+	hides := func(co []*history.Condition) []*history.Condition {
 		co[0].Status = "False"
 		return co
 	}
 	for name, tt := range map[string]struct {
-		union  func([]history.Condition) []history.Condition
+		union  func([]*history.Condition) []*history.Condition
 		killed bool
 		seizes bool
 		want   Status

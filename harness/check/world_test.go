@@ -27,7 +27,7 @@ type world struct {
 	plugins map[string]*fakePlugin
 	rep     map[string]*fakeReporter
 	agg     fakeAggregator
-	conds   []history.Condition
+	conds   []*history.Condition
 	typed   []contract.TypedReport
 	rv      int
 	script  map[time.Duration]func(*world)
@@ -46,7 +46,7 @@ type hooks struct {
 	noClean  bool                                                               // forgets gone nodes
 	chatty   bool                                                               // the aggregator writes although nothing changed
 	period   time.Duration                                                      // of the reporters
-	union    func([]history.Condition) []history.Condition                      // falsifies the ClusterOperator
+	union    func([]*history.Condition) []*history.Condition                    // falsifies the ClusterOperator
 	noProbe  func(node string) bool                                             // reports without asking the plugin
 	lastTime func(n int) string                                                 // falsifies lastTransitionTime
 	fight    bool                                                               // removes an orphan at once, again and again
@@ -125,7 +125,7 @@ func (w *world) boot(stopped ...string) {
 			w.rep[n].next = w.now.Add(time.Duration(i) * 200 * time.Millisecond)
 		}
 	}
-	w.conds = append(w.conds, history.Condition{Type: "StaticPodsDegraded", Status: "False", Reason: "AsExpected", LastTransitionTime: stamp(w.start)})
+	w.conds = append(w.conds, &history.Condition{Type: "StaticPodsDegraded", Status: "False", Reason: "AsExpected", LastTransitionTime: stamp(w.start)})
 	if !strings.Contains(strings.Join(stopped, " "), "aggregator") {
 		w.startAggregator()
 	}
@@ -394,7 +394,7 @@ func (w *world) submit(user, manager string, body map[string]any) {
 
 func (w *world) publish(rv string, at time.Time) {
 	o := &history.Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", ResourceVersion: rv, Owners: map[string][]string{},
-		Conditions: append([]history.Condition(nil), w.conds...), HealthReports: append([]contract.TypedReport(nil), w.typed...)}
+		Conditions: append([]*history.Condition(nil), w.conds...), HealthReports: append([]contract.TypedReport(nil), w.typed...)}
 	for _, c := range w.conds {
 		if n, ok := contract.NodeOfCondition(c.Type); ok {
 			o.Owners["condition/"+c.Type] = []string{contract.FieldManager(n)}
@@ -409,25 +409,25 @@ func (w *world) publish(rv string, at time.Time) {
 func (w *world) cond(t string) (history.Condition, bool) {
 	for _, c := range w.conds {
 		if c.Type == t {
-			return c, true
+			return *c, true
 		}
 	}
 	return history.Condition{}, false
 }
 
 func (w *world) set(c history.Condition) {
-	w.conds = append([]history.Condition(nil), w.conds...)
+	w.conds = append([]*history.Condition(nil), w.conds...)
 	for i := range w.conds {
 		if w.conds[i].Type == c.Type {
-			w.conds[i] = c
+			w.conds[i] = &c
 			return
 		}
 	}
-	w.conds = append(w.conds, c)
+	w.conds = append(w.conds, &c)
 }
 
 func (w *world) remove(t string) {
-	var kept []history.Condition
+	var kept []*history.Condition
 	for _, c := range w.conds {
 		if c.Type != t {
 			kept = append(kept, c)
@@ -485,7 +485,7 @@ func (w *world) aggregate() {
 	if w.bad.meddle {
 		w.set(history.Condition{Type: "StaticPodsDegraded", Status: "False", Reason: "Meddled", LastTransitionTime: stamp(w.start)})
 	}
-	w.submit(contract.AggregatorIdentity, contract.AggregatorFieldManager, map[string]any{"status": map[string]any{"conditions": []history.Condition{{Type: contract.ConditionDegraded}}}})
+	w.submit(contract.AggregatorIdentity, contract.AggregatorFieldManager, map[string]any{"status": map[string]any{"conditions": []*history.Condition{{Type: contract.ConditionDegraded}}}})
 	w.unite(want, message)
 }
 
@@ -528,7 +528,7 @@ func (w *world) expected(n string) bool {
 
 func (w *world) unite(want map[string]facts.Value, message string) {
 	d := want[contract.ConditionDegraded]
-	co := []history.Condition{{Type: "Degraded", Status: d.Status, Reason: "x", Message: contract.ConditionDegraded + ": " + message},
+	co := []*history.Condition{{Type: "Degraded", Status: d.Status, Reason: "x", Message: contract.ConditionDegraded + ": " + message},
 		{Type: "Available", Status: want[contract.ConditionAvailable].Status, Message: contract.ConditionAvailable + ": x"},
 		{Type: "Progressing", Status: want[contract.ConditionProgressing].Status, Message: contract.ConditionProgressing + ": x"}}
 	if w.bad.union != nil {

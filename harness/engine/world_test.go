@@ -178,10 +178,10 @@ func (w *world) show() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		o.Conditions = append(o.Conditions, history.Condition{Type: contract.ConditionType(n), Status: "True", Message: m})
+		o.Conditions = append(o.Conditions, &history.Condition{Type: contract.ConditionType(n), Status: "True", Message: m})
 	}
 	available := history.Condition{Type: contract.ConditionAvailable, Status: "True", Reason: contract.ReasonAsExpected}
-	o.Conditions = append(o.Conditions, degraded, available)
+	o.Conditions = append(o.Conditions, &degraded, &available)
 	w.log.Record(w.now, "watch", o)
 }
 

@@ -154,7 +154,7 @@ type Object struct {
 	Name            string                 `json:"name"`
 	ResourceVersion string                 `json:"resourceVersion"`
 	Deleted         bool                   `json:"deleted,omitempty"`
-	Conditions      []Condition            `json:"conditions,omitempty"`
+	Conditions      []*Condition           `json:"conditions,omitempty"`
 	HealthReports   []contract.TypedReport `json:"healthReports,omitempty"`
 	// Generation and Health are those of an EncryptionHealth.
 	Generation int64                  `json:"generation,omitempty"`

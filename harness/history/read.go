@@ -83,6 +83,9 @@ func (e Event) validate(first bool) error {
 	if e.Kind == KindRun {
 		return e.Run.validate()
 	}
+	if e.Object != nil && slices.Contains(e.Object.Conditions, nil) {
+		return fmt.Errorf("event %d: a condition is null", e.Seq)
+	}
 	return nil
 }
 

@@ -207,7 +207,7 @@ func (s *staging) Record(at time.Time, source string, payload any) {
 
 // inspectEncrypted takes an inventory when Encrypted becomes True. One that cannot be taken is missing evidence and no failure.
 func (p *pods) inspectEncrypted(o *history.Object) {
-	is := slices.ContainsFunc(o.Conditions, func(c history.Condition) bool {
+	is := slices.ContainsFunc(o.Conditions, func(c *history.Condition) bool {
 		return c.Type == contract.ConditionEncrypted && c.Status == string(metav1.ConditionTrue)
 	})
 	p.decisions.mu.Lock()

@@ -80,7 +80,7 @@ func (w *world) do(a scenario.Action) {
 func (w *world) degraded(status, reason string) {
 	w.t.Helper()
 	w.await("KMSPluginsDegraded "+status+" "+reason, func(e history.Event) bool {
-		return e.Object != nil && slices.ContainsFunc(e.Object.Conditions, func(c history.Condition) bool {
+		return e.Object != nil && slices.ContainsFunc(e.Object.Conditions, func(c *history.Condition) bool {
 			return c.Type == contract.ConditionDegraded && c.Status == status && c.Reason == reason
 		})
 	})

@@ -45,10 +45,9 @@ type Conditions struct {
 
 // conditionsOn returns the conditions of an object by type. One that is as it was before stays the same pointer, which
 // is how Changed finds out what changed.
-func conditionsOn(all []history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
+func conditionsOn(all []*history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
 	out := map[string]*history.Condition{}
-	for i := range all {
-		c := &all[i]
+	for _, c := range all {
 		if b := before[c.Type]; b != nil && *b == *c {
 			c = b
 		}
@@ -91,37 +90,58 @@ type CR struct {
 	Snapshots []Snapshot
 }
 
-// Snapshot is a state of the operator CR from At on. What is as it was in the state before is the same value.
+// Snapshot is a state of the operator CR from At on. What is as it was in the state before is the same value. Of a hundred nodes there are ten thousand in
+// an hour: a map for each would take most of the memory.
 type Snapshot struct {
 	At         time.Time
 	Seq        int64
 	Object     *history.Object
-	Conditions map[string]*history.Condition // by type
-	Reports    map[string]*Report            // by node
+	conditions []*history.Condition
+	reports    []*Report
+}
+
+// Conditions by type.
+func (s Snapshot) Conditions() map[string]*history.Condition {
+	return byName(s.conditions, func(c *history.Condition) string { return c.Type })
+}
+
+// Reports by node.
+func (s Snapshot) Reports() map[string]*Report {
+	return byName(s.reports, func(r *Report) string { return r.Node })
+}
+
+func listed[T any](all map[string]*T) []*T {
+	return slices.AppendSeq(make([]*T, 0, len(all)), maps.Values(all))
+}
+
+func byName[T any](all []*T, name func(*T) string) map[string]*T {
+	out := make(map[string]*T, len(all))
+	for _, one := range all {
+		out[name(one)] = one
+	}
+	return out
 }
 
 func (s Snapshot) at() time.Time { return s.At }
 
 // NoCR is the state of a CR that does not exist.
-func NoCR() Snapshot {
-	return Snapshot{Object: &history.Object{}, Conditions: map[string]*history.Condition{}, Reports: map[string]*Report{}}
-}
+func NoCR() Snapshot { return Snapshot{Object: &history.Object{}} }
 
 func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
 	cr, reports := &CR{Conditions: Conditions{States: map[string][]State[history.Condition]{}, end: log.Period.To}}, Reports{}
-	last := NoCR()
+	conditions, reported := map[string]*history.Condition{}, map[string]*Report{}
 	for _, e := range states(log, run, requests, isCR) {
 		o := e.Object
 		if o.Deleted {
 			o = &history.Object{Resource: o.Resource, Name: o.Name, ResourceVersion: o.ResourceVersion, Deleted: true}
 		}
-		conditions := conditionsOn(o.Conditions, last.Conditions)
-		s := Snapshot{e.At, e.Seq, o, conditions, reportsOn(conditions, o.HealthReports)}
-		record(cr.States, last.Conditions, s.Conditions, &e, log.Period.To)
-		decodeNew(last.Reports, s.Reports, requests.MadeBy[o.ResourceVersion])
-		record(reports, last.Reports, s.Reports, &e, log.Period.To)
-		cr.Snapshots = append(cr.Snapshots, s)
-		last = s
+		now := conditionsOn(o.Conditions, conditions)
+		record(cr.States, conditions, now, &e, log.Period.To)
+		on := reportsOn(now, o.HealthReports)
+		decodeNew(reported, on, requests.MadeBy[o.ResourceVersion])
+		record(reports, reported, on, &e, log.Period.To)
+		cr.Snapshots = append(cr.Snapshots, Snapshot{e.At, e.Seq, o, listed(now), listed(on)})
+		conditions, reported = now, on
 	}
 	if len(cr.Snapshots) > 0 {
 		cr.Since = cr.Snapshots[0].At

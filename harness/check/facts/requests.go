@@ -150,7 +150,11 @@ func (b *Body) read(object json.RawMessage, path string) {
 
 // report is what the body says about node; nil if that is nothing.
 func (b Body) report(node string) *Report {
-	return reportsOn(conditionsOn(b.Conditions, nil), b.Typed)[node]
+	all := map[string]*history.Condition{}
+	for i, c := range b.Conditions {
+		all[c.Type] = &b.Conditions[i]
+	}
+	return reportsOn(all, b.Typed)[node]
 }
 
 // Has reports whether the body has the entry of node, whatever it says.

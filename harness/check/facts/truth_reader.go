@@ -42,12 +42,13 @@ func (r *truthReader) read() *Truths {
 			r.truths.add(Truth{Span: epoch, Open: true})
 			continue
 		}
-		now := r.visible(epoch.From, x, s.Reports)
+		reports := s.Reports()
+		now := r.visible(epoch.From, x, reports)
 		for _, part := range r.thresholds(epoch, now) {
 			middle := part.From.Add(part.Length() / 2)
 			allowed := r.allowedAt(middle, now)
 			if before := r.expectations.At(x.From.Add(-1)); part.From.Before(x.sure) && before.Reports() { // x may not hold yet
-				for _, other := range r.allowedAt(middle, r.visible(middle, before, s.Reports)) {
+				for _, other := range r.allowedAt(middle, r.visible(middle, before, reports)) {
 					allowed = addRollups(allowed, other)
 				}
 			}

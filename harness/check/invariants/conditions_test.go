@@ -42,7 +42,7 @@ func (x told) event(seq int) history.Event {
 func says(at int, conditions ...string) told {
 	o := &history.Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster"}
 	for _, c := range conditions {
-		o.Conditions = append(o.Conditions, history.Condition{Type: c, Status: "True", Reason: "x"})
+		o.Conditions = append(o.Conditions, &history.Condition{Type: c, Status: "True", Reason: "x"})
 	}
 	return told{at, history.Event{Object: o}}
 }

@@ -62,7 +62,7 @@ func TestLateWriteOfTheAggregator(t *testing.T) {
 func TestLateWriteAmongGivenUpOnes(t *testing.T) {
 	says := func(probed time.Time) json.RawMessage {
 		message := `[{"keyID":"1","kekID":"kek-1","status":"healthy","lastChecked":"` + contract.FormatTime(probed) + `"}]`
-		text, _ := json.Marshal(map[string]any{"status": map[string]any{"conditions": []history.Condition{{Type: contract.ConditionType("cp-1"), Status: "True", Message: message}}}})
+		text, _ := json.Marshal(map[string]any{"status": map[string]any{"conditions": []*history.Condition{{Type: contract.ConditionType("cp-1"), Status: "True", Message: message}}}})
 		return text
 	}
 	for name, c := range map[string]struct {

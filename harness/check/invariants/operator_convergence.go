@@ -80,7 +80,7 @@ func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Vio
 			if !expected.Reports() {
 				return
 			}
-			if lacking = disagreement(v, at, s.Reports, expected.Nodes, keyID, kek); lacking == "" {
+			if lacking = disagreement(v, at, s.Reports(), expected.Nodes, keyID, kek); lacking == "" {
 				f.JudgedAt(e.At, e.At)
 				return
 			}

@@ -234,12 +234,13 @@ type change struct {
 
 func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 	var out []change
-	for _, t := range facts.Changed(old.Conditions, new.Conditions) {
+	conditions, before, reports := new.Conditions(), old.Reports(), new.Reports()
+	for _, t := range facts.Changed(old.Conditions(), conditions) {
 		if _, isReport := contract.NodeOfCondition(t); isReport {
 			continue
 		}
 		how, isRollup, want := " was written", slices.Contains(v.Profile.Conditions, t), "only by its own writer, never by reporter or aggregator"
-		if new.Conditions[t] == nil {
+		if conditions[t] == nil {
 			how = " was removed"
 		}
 		if isRollup {
@@ -247,8 +248,8 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 		}
 		out = append(out, change{"", "condition " + text.Quoted(t) + how, want, func(r *facts.Request) bool { return !r.UnderTest() || isRollup && r.ByAggregator() }})
 	}
-	for _, n := range facts.Changed(old.Reports, new.Reports) {
-		was, is := old.Reports[n], new.Reports[n]
+	for _, n := range facts.Changed(before, reports) {
+		was, is := before[n], reports[n]
 		if is == nil {
 			needed := v.Profile.PruneAfter == 0 && stillNeeded(v, n, was, new.At)
 			out = append(out, change{n, "the report of " + n + " was removed", "by the reporter of " + n + ", or by the aggregator once the node is gone, or if the report is larger than reports may be",

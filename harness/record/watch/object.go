@@ -35,7 +35,10 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	if err != nil {
 		return nil, fmt.Errorf("status of %s/%s at resourceVersion %s: %w", resource, u.GetName(), u.GetResourceVersion(), err)
 	}
-	o.Conditions, o.HealthReports = status.Conditions, status.HealthReports()
+	for i := range status.Conditions {
+		o.Conditions = append(o.Conditions, &status.Conditions[i])
+	}
+	o.HealthReports = status.HealthReports()
 	o.Owners = Owners(u)
 	return o, nil
 }
@@ -46,16 +49,23 @@ func share(o, before *history.Object) {
 	if before == nil {
 		return
 	}
-	for i := range o.Conditions {
-		c := &o.Conditions[i]
-		if at := slices.IndexFunc(before.Conditions, func(b history.Condition) bool { return b.Type == c.Type }); at >= 0 {
-			was := before.Conditions[at]
-			keep(&c.Type, was.Type)
-			keep(&c.Status, was.Status)
-			keep(&c.Reason, was.Reason)
-			keep(&c.Message, was.Message)
-			keep(&c.LastTransitionTime, was.LastTransitionTime)
+	for i, c := range o.Conditions {
+		at := slices.IndexFunc(before.Conditions, func(b *history.Condition) bool { return b.Type == c.Type })
+		if at < 0 {
+			continue
 		}
+		was := before.Conditions[at]
+		if *c == *was {
+			o.Conditions[i] = was
+			continue
+		}
+		now := *c // the state's other conditions are in the same memory
+		keep(&now.Type, was.Type)
+		keep(&now.Status, was.Status)
+		keep(&now.Reason, was.Reason)
+		keep(&now.Message, was.Message)
+		keep(&now.LastTransitionTime, was.LastTransitionTime)
+		o.Conditions[i] = &now
 	}
 	for i := range o.HealthReports {
 		if i < len(before.HealthReports) && o.HealthReports[i] == before.HealthReports[i] {

@@ -13,7 +13,7 @@ import (
 func TestStatesShare(t *testing.T) {
 	object := func(message string) *history.Object {
 		text := strings.Clone
-		return &history.Object{Conditions: []history.Condition{{Type: text("A"), Status: text("True"), Message: text("as before")}, {Type: text("B"), Message: text(message)}},
+		return &history.Object{Conditions: []*history.Condition{{Type: text("A"), Status: text("True"), Message: text("as before")}, {Type: text("B"), Message: text(message)}},
 			Owners: map[string][]string{text("condition/A"): {text("manager")}}}
 	}
 	before, after := object("1"), object("2")

@@ -33,7 +33,7 @@ func TestFurtherAPIServerHasItsLanes(t *testing.T) {
 	s.of(1.1, &history.Call{Node: "cp-1", KeyID: "1", Method: "Status", Began: at(1), Ended: at(1.1), Outcome: history.CallOK, Code: "OK", Healthz: "sealed"})
 	s.of(1.2, &history.Process{Role: history.RoleAPIServer, Node: "cp-1", State: history.ProcessReady})
 	s.at(1.3, &history.Object{Resource: "openshiftapiservers.operator.openshift.io", Name: "cluster",
-		Conditions: []history.Condition{{Type: contract.ConditionDegraded, Status: "True", Reason: "PluginUnhealthy"}}})
+		Conditions: []*history.Condition{{Type: contract.ConditionDegraded, Status: "True", Reason: "PluginUnhealthy"}}})
 	a := history.Action{ID: "steps[0]", Verb: "inject", Target: "plugin cp-1/*", State: history.ActionBegan}
 	s.of(2, &a)
 	done := a

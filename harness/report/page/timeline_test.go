@@ -54,7 +54,7 @@ func (s *story) report(seconds float64, node, status, detail string) {
 		panic(err)
 	}
 	s.at(seconds, &history.Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster",
-		Conditions: []history.Condition{{Type: contract.ConditionType(node), Status: "True", Message: message}, {Type: contract.ConditionDegraded, Status: "False", Reason: "AsExpected"}}})
+		Conditions: []*history.Condition{{Type: contract.ConditionType(node), Status: "True", Message: message}, {Type: contract.ConditionDegraded, Status: "False", Reason: "AsExpected"}}})
 }
 
 func (s *story) end(seconds float64) []history.Event {
@@ -280,7 +280,7 @@ func TestOddHistories(t *testing.T) {
 		"no payload":               {{Seq: 1, At: began, Kind: history.KindCall}},
 		"an end that nobody began": {{Seq: 1, At: began, Kind: history.KindAction, Action: &history.Action{ID: "a", State: history.ActionDone}}},
 		"a report in no form": {{Seq: 1, At: began, Kind: history.KindRun, Run: &history.Run{Operator: "kubeapiservers"}},
-			{Seq: 2, At: began.Add(-time.Hour), Kind: history.KindObject, Object: &history.Object{Resource: "kubeapiservers.x", Conditions: []history.Condition{{Type: "KMSHealthReporter_n", Message: "{"}}}}},
+			{Seq: 2, At: began.Add(-time.Hour), Kind: history.KindObject, Object: &history.Object{Resource: "kubeapiservers.x", Conditions: []*history.Condition{{Type: "KMSHealthReporter_n", Message: "{"}}}}},
 	} {
 		t.Run(name, func(t *testing.T) { page.NewTimeline(events, check.Run(events), 10) })
 	}

@@ -68,7 +68,7 @@ func (b *builder) conditions(at time.Time, o history.Object, isCR bool, index in
 	here := map[string]history.Condition{}
 	for _, c := range o.Conditions {
 		if _, isReport := contract.NodeOfCondition(c.Type); !isReport || !isCR {
-			here[o.Resource+"\x00"+c.Type] = c
+			here[o.Resource+"\x00"+c.Type] = *c
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(here)) {

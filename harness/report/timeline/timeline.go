@@ -80,7 +80,7 @@ func Of(events []history.Event, v check.Verdict, clusterOperator string) (out []
 				end(name, e.At)
 			}
 			if _, is := open[name]; !is && c.Status == "True" && strings.HasSuffix(c.Type, "Degraded") {
-				open[name] = degraded{c, e.At}
+				open[name] = degraded{*c, e.At}
 			}
 		}
 	}

@@ -14,7 +14,7 @@ func TestIntervals(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 11, 30, 12, 0, s, 5e8, time.UTC) }
 	object := func(s int, status string) history.Event {
 		return history.Event{At: at(s), Object: &history.Object{Resource: "clusteroperators.config.openshift.io", Name: "kube-apiserver",
-			Conditions: []history.Condition{{Type: "Degraded", Status: status, Reason: "PluginUnhealthy", Message: "cp-1"}, {Type: "Available", Status: "True"}}}}
+			Conditions: []*history.Condition{{Type: "Degraded", Status: status, Reason: "PluginUnhealthy", Message: "cp-1"}, {Type: "Available", Status: "True"}}}}
 	}
 	events := []history.Event{object(1, "False"), object(2, "True"), object(3, "True"), object(5, "False"), object(7, "True"), {At: at(9)}}
 	v := check.Verdict{Invariants: []check.Result{{ID: "CADENCE", Violations: []check.Violation{{Rule: "silent", Node: "cp-2", At: at(4), Seen: "nothing", Allowed: "a write"}}}}}

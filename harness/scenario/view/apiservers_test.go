@@ -13,7 +13,7 @@ func TestFurtherAPIServer(t *testing.T) {
 	const name = history.OAuthAPIServer
 	s := view.New("cp-1")
 	report := func(status contract.Status) *history.Object {
-		return &history.Object{Resource: "authentications.operator.openshift.io", Name: "cluster", Conditions: []history.Condition{
+		return &history.Object{Resource: "authentications.operator.openshift.io", Name: "cluster", Conditions: []*history.Condition{
 			{Type: contract.ConditionType("cp-1"), Status: "True", Message: message(t, contract.Entry{KeyID: "1", KEKID: "kek-o", Status: status, LastChecked: instant()})},
 			{Type: contract.ConditionDegraded, Status: "True", Reason: "PluginUnreachable"}}}
 	}

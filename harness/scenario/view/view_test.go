@@ -26,7 +26,7 @@ func message(t *testing.T, entries ...contract.Entry) string {
 // events of a small control plane: cp-1 healthy, cp-2 in the typed form with an error, cp-3 malformed.
 func events(t *testing.T) []history.Event {
 	object := &history.Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster",
-		Conditions: []history.Condition{
+		Conditions: []*history.Condition{
 			{Type: contract.ConditionType("cp-1"), Status: "True", Message: message(t,
 				contract.Entry{KeyID: "1", KEKID: "kek-a", Status: contract.StatusHealthy, LastChecked: instant()})},
 			{Type: contract.ConditionType("cp-3"), Status: "True", Message: "not JSON"},
@@ -40,7 +40,7 @@ func events(t *testing.T) []history.Event {
 			{Name: "cp-1", KeyIDs: []string{"1"}}, {Name: "cp-2", KeyIDs: []string{"1"}}, {Name: "cp-3", KeyIDs: []string{"1"}}}}},
 		{Object: object},
 		{Object: &history.Object{Resource: "clusteroperators", Name: "kube-apiserver",
-			Conditions: []history.Condition{{Type: "Degraded", Status: "True", Reason: "X"}}}},
+			Conditions: []*history.Condition{{Type: "Degraded", Status: "True", Reason: "X"}}}},
 		{Object: &history.Object{Resource: "clusteroperators", Name: "authentication"}},
 		{Process: &history.Process{Role: "reporter", Node: "cp-1", State: history.ProcessReady}},
 		{Process: &history.Process{Role: "plugin", Node: "cp-1", KeyID: "1", State: history.ProcessReady}},
