@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -275,23 +276,25 @@ func TestNodesOfDeployments(t *testing.T) {
 // A migration is a new object for each resource, whatever is left from before, and its result is that of the object.
 func TestRewrite(t *testing.T) {
 	for _, test := range []struct{ condition, want string }{{"Succeeded", ""}, {"Failed", "encryption-migration-core-configmaps: it failed: no quota"}} {
-		w := newWorld(t, "kubeapiserver")
-		w.dynamic.PrependReactor("create", "storageversionmigrations", func(a clienttesting.Action) (bool, runtime.Object, error) {
-			u := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
-			u.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Running", "status": "False"}, map[string]any{"type": test.condition, "status": "True", "message": "no quota"}}}
-			return false, nil, nil
-		})
-		for key := range uint64(2) {
-			err := migrator{w.dynamic.Resource(Migrations()), Migrations()}.rewrite(t.Context(), w.Encrypted, key)
-			if text := fmt.Sprint(err); err == nil != (test.want == "") || !strings.Contains(text, test.want) {
-				t.Fatal(err)
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, "kubeapiserver")
+			w.dynamic.PrependReactor("create", "storageversionmigrations", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				u := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
+				u.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Running", "status": "False"}, map[string]any{"type": test.condition, "status": "True", "message": "no quota"}}}
+				return false, nil, nil
+			})
+			for key := range uint64(2) {
+				err := migrator{w.dynamic.Resource(Migrations()), Migrations()}.rewrite(t.Context(), w.Encrypted, key)
+				if text := fmt.Sprint(err); err == nil != (test.want == "") || !strings.Contains(text, test.want) {
+					t.Fatal(err)
+				}
 			}
-		}
-		all, err := w.dynamic.Resource(Migrations()).List(t.Context(), metav1.ListOptions{})
-		w.must(err)
-		if len(all.Items) != 2 || all.Items[1].GetName() != "encryption-migration-core-secrets" || all.Items[1].GetAnnotations()["encryption.apiserver.operator.openshift.io/write-key"] != "1" {
-			t.Errorf("%+v", all.Items)
-		}
+			all, err := w.dynamic.Resource(Migrations()).List(t.Context(), metav1.ListOptions{})
+			w.must(err)
+			if len(all.Items) != 2 || all.Items[1].GetName() != "encryption-migration-core-secrets" || all.Items[1].GetAnnotations()[WriteKeyAnnotation] != "1" {
+				t.Errorf("%+v", all.Items)
+			}
+		})
 	}
 }
 
@@ -311,30 +314,32 @@ func TestCheck(t *testing.T) {
 		"another's": {[]corev1.PodCondition{condition("KMSPreflightResult", "True", ""), condition("KMSPreflightConfigHash", "True", "other")},
 			core.Preflight{Hash: "abc", Message: "pod openshift-kube-apiserver/kms-preflight: context deadline exceeded: the pod has no result"}},
 	} {
-		w := newWorld(t, "kubeapiserver")
-		var data map[string][]byte
-		w.client.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-			switch o := a.(clienttesting.CreateAction).GetObject().(type) {
-			case *corev1.Pod:
-				o.Status.Conditions = test.said
-			case *corev1.Secret:
-				data = o.Data
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, "kubeapiserver")
+			var data map[string][]byte
+			w.client.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+				switch o := a.(clienttesting.CreateAction).GetObject().(type) {
+				case *corev1.Pod:
+					o.Status.Conditions = test.said
+				case *corev1.Secret:
+					data = o.Data
+				}
+				return false, nil, nil
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if got := (preflightPod{w.Operator}).result(ctx, w.plugin(1).Config, "abc"); got != test.want {
+				t.Errorf("%s: %+v", name, got)
 			}
-			return false, nil, nil
+			cancel()
+			if c, err := ReadConfiguration(&corev1.Secret{Data: data}); err != nil || len(c.Plugins) != 1 || len(data) != 4 {
+				t.Errorf("%s: %v, %v", name, err, slices.Sorted(maps.Keys(data)))
+			}
+			pods, err := w.client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+			w.must(err)
+			if len(pods.Items) > 0 {
+				t.Errorf("%s: the pod is left", name)
+			}
 		})
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		if got := (preflightPod{w.Operator}).result(ctx, w.plugin(1).Config, "abc"); got != test.want {
-			t.Errorf("%s: %+v", name, got)
-		}
-		cancel()
-		if c, err := ReadConfiguration(&corev1.Secret{Data: data}); err != nil || len(c.Plugins) != 1 || len(data) != 4 {
-			t.Errorf("%s: %v, %v", name, err, slices.Sorted(maps.Keys(data)))
-		}
-		pods, err := w.client.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
-		w.must(err)
-		if len(pods.Items) > 0 {
-			t.Errorf("%s: the pod is left", name)
-		}
 	}
 }
 

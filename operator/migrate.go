@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// writeKeyAnnotation of a StorageVersionMigration has the key that it is for.
-const writeKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key"
+// WriteKeyAnnotation of a StorageVersionMigration has the key that it is for.
+const WriteKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key"
 
 // poll is how often the result of a migration or of a check is asked for.
 const poll = 500 * time.Millisecond
@@ -61,7 +61,7 @@ func (m migrator) begin(ctx context.Context, r schema.GroupVersionResource, key 
 	}
 	wanted := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": m.kind.GroupVersion().String(), "kind": "StorageVersionMigration",
-		"metadata": map[string]any{"name": name, "annotations": map[string]any{writeKeyAnnotation: strconv.FormatUint(key, 10)}},
+		"metadata": map[string]any{"name": name, "annotations": map[string]any{WriteKeyAnnotation: strconv.FormatUint(key, 10)}},
 		"spec":     map[string]any{"resource": resource},
 	}}
 	if err := m.migrations.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
