@@ -133,6 +133,11 @@ func MigrationsOf(migrator string) schema.GroupVersionResource {
 	return Migrations()
 }
 
+// Migrators are the resources of all migrators.
+func Migrators() []schema.GroupVersionResource {
+	return []schema.GroupVersionResource{MigrationsOf(MigratorOpenShift), MigrationsOf(MigratorKubernetes)}
+}
+
 // Migrations is the resource of kube-storage-version-migrator.
 func Migrations() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "migration.k8s.io", Version: "v1alpha1", Resource: "storageversionmigrations"}

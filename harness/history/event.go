@@ -29,6 +29,7 @@ const (
 	KindWatches          Kind = "watches"     // backend: how late an API server tells of changes
 	KindEnvelope         Kind = "envelope"    // API server log or remote KMS journal: one hop of an envelope operation
 	KindMetrics          Kind = "metrics"     // scrape: what a reporter's metrics say of its plugins, when that changed
+	KindKEKs             Kind = "keks"        // observe: the kekIDs that an API server had from its plugins, at each scrape
 	KindSockets          Kind = "sockets"     // backend: the files of a node's sockets, when they changed
 	KindStarvation       Kind = "stall"       // harness: a process got no processor for a while
 	KindData             Kind = "data"        // backend: an encrypted object was written, read back or inspected in etcd
@@ -69,6 +70,7 @@ type Event struct {
 	Watches          *Watches          `json:"watches,omitempty"`
 	Envelope         *Envelope         `json:"envelope,omitempty"`
 	Metrics          *Metrics          `json:"metrics,omitempty"`
+	KEKs             *KEKs             `json:"keks,omitempty"`
 	Sockets          *Sockets          `json:"sockets,omitempty"`
 	Starvation       *Starvation       `json:"stall,omitempty"`
 	Data             *Data             `json:"data,omitempty"`

@@ -77,6 +77,14 @@ type PluginMetrics struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// KEKs are the kekIDs that an API server had from the Status of its plugins, as its metrics said at a scrape.
+type KEKs struct {
+	// ID is the hash of the API server's identity: in a cluster no two have the same.
+	ID string `json:"id"`
+	// Hashes of the kekIDs, in order: sha256: and hexadecimal digits.
+	Hashes []string `json:"hashes"`
+}
+
 // Sockets are the files of the sockets of the plugins of Node, as the file system has them.
 type Sockets struct {
 	Node    string   `json:"node"`
@@ -417,6 +425,8 @@ type Decision struct {
 	// everything is encrypted under (migrated-remote-key-id). Empty: there is no annotation.
 	ConvergedKEK string `json:"convergedKEK,omitempty"`
 	MigratedKEK  string `json:"migratedKEK,omitempty"`
+	// Rewriting are the StorageVersionMigrations for the newest key that have not succeeded, where they are observed.
+	Rewriting []string `json:"rewriting,omitempty"`
 	// Stage is what it is at, by the reason of its condition EncryptionMigrationControllerProgressing; empty at rest.
 	Stage  string `json:"stage,omitempty"`
 	Detail string `json:"detail,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -19,6 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -121,7 +123,11 @@ func (r *recorder) update() {
 	if r.caches.keys == nil {
 		return
 	}
-	if d := decisionOf(component(r.options.Operator), r.caches.keys.List()); d.Key != 0 && !reflect.DeepEqual(d, r.decision) {
+	var migrations []any
+	for _, c := range r.caches.migrations {
+		migrations = append(migrations, c.List()...)
+	}
+	if d := decisionOf(component(r.options.Operator), r.caches.keys.List(), migrations); d.Key != 0 && !reflect.DeepEqual(d, r.decision) {
 		r.decision = d
 		r.sink.Record(now, source, &d)
 	}
@@ -237,8 +243,9 @@ func component(op core.Operator) revision.Component {
 	return revision.KubeAPIServer
 }
 
-// decisionOf is what the annotations of key Secrets say. The pre-flight check's kekID is left out: no journal shows what that check saw.
-func decisionOf(c revision.Component, items []any) (d history.Decision) {
+// decisionOf is what the annotations of key Secrets say, and which migrations are not over. The pre-flight check's kekID is left out: no journal shows what
+// that check saw.
+func decisionOf(c revision.Component, items, migrations []any) (d history.Decision) {
 	for _, item := range items {
 		m := item.(*metav1.PartialObjectMetadata)
 		id, err := strconv.ParseUint(strings.TrimPrefix(m.Name, revision.KeyPrefix(c)), 10, 64)
@@ -251,5 +258,12 @@ func decisionOf(c revision.Component, items []any) (d history.Decision) {
 		}
 	}
 	slices.Sort(d.Keys)
+	for _, item := range migrations {
+		m := item.(*unstructured.Unstructured)
+		if m.GetAnnotations()[operator.WriteKeyAnnotation] == strconv.FormatUint(d.Key, 10) && !meta.IsStatusConditionTrue(operator.ConditionsOf(m), operator.MigrationSucceeded) {
+			d.Rewriting = append(d.Rewriting, m.GetName())
+		}
+	}
+	slices.Sort(d.Rewriting)
 	return d
 }

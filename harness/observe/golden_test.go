@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -100,12 +101,17 @@ func TestDecisionOfAnnotations(t *testing.T) {
 	key := func(name string, annotations map[string]string) any {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}}
 	}
+	migration := func(name, key, succeeded string) any {
+		return object("migration.k8s.io/v1alpha1", "StorageVersionMigration", name, map[string]any{
+			"metadata": map[string]any{"annotations": map[string]any{operator.WriteKeyAnnotation: key}},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": operator.MigrationSucceeded, "status": succeeded}}}})
+	}
 	got := decisionOf(revision.KubeAPIServer, []any{
 		key("encryption-key-openshift-kube-apiserver-10", map[string]string{revision.ConvergedKEKAnnotation: "b"}),
 		key("encryption-key-openshift-kube-apiserver-9", map[string]string{revision.KEKAnnotation: "a"}),
 		key("encryption-config-openshift-kube-apiserver-11", nil),
-	})
-	if want := (history.Decision{Key: 10, Keys: []uint64{9, 10}, ConvergedKEK: "b"}); !reflect.DeepEqual(got, want) {
+	}, []any{migration("secrets", "10", "True"), migration("routes", "10", "False"), migration("configmaps", "9", "False")})
+	if want := (history.Decision{Key: 10, Keys: []uint64{9, 10}, ConvergedKEK: "b", Rewriting: []string{"routes"}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

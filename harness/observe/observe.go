@@ -24,6 +24,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/internal/informer"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -55,10 +56,12 @@ type Options struct {
 type caches struct {
 	nodes, kubeadmPods, openshiftPods *informer.Cache
 	config, leases, keys              *informer.Cache // nil: the cluster does not have them, or they are not to be read
+	migrations                        []*informer.Cache
 }
 
 func (c caches) all() []*informer.Cache {
-	return slices.DeleteFunc([]*informer.Cache{c.nodes, c.kubeadmPods, c.openshiftPods, c.config, c.leases, c.keys}, func(c *informer.Cache) bool { return c == nil })
+	all := append([]*informer.Cache{c.nodes, c.kubeadmPods, c.openshiftPods, c.config, c.leases, c.keys}, c.migrations...)
+	return slices.DeleteFunc(all, func(c *informer.Cache) bool { return c == nil })
 }
 
 // Record records until ctx ends. An error means that nothing could be recorded.
@@ -85,6 +88,7 @@ func Record(ctx context.Context, o Options, log *history.Log) error {
 	}
 	if err = r.synced(ctx); err == nil {
 		work.Go(func() { r.probe(following) })
+		work.Go(func() { r.scrape(following) })
 		watcher.Add(following, "cluster", r.dynamic)
 		<-ctx.Done()
 	}
@@ -173,21 +177,46 @@ func (r *recorder) targets(ctx context.Context) ([]watch.Target, error) {
 	return found, err
 }
 
-// findKeys looks for the names and annotations of keys; the API server sends no data with them. Who observes need not be allowed to read Secrets.
+// findKeys looks for the names and annotations of keys, with which the API server sends no data, and for what rewrites objects under them.
 func (r *recorder) findKeys(ctx context.Context) error {
+	of := metav1.ListOptions{Limit: 1, LabelSelector: revision.ComponentLabel + "=" + string(component(r.options.Operator))}
+	found, err := r.readable(ctx, "key Secrets in "+revision.Namespace, func(ctx context.Context) error {
+		_, err := r.keys.List(ctx, of)
+		return err
+	})
+	if err != nil || !found {
+		return err
+	}
+	r.caches.keys = r.cache(informer.Of("keys", &metav1.PartialObjectMetadata{}, r.keys), of.LabelSelector, "")
+	for _, gvr := range operator.Migrators() {
+		migrations := r.dynamic.Resource(gvr)
+		found, err := r.readable(ctx, gvr.GroupResource().String(), func(ctx context.Context) error {
+			_, err := migrations.List(ctx, metav1.ListOptions{Limit: 1})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if found {
+			r.caches.migrations = append(r.caches.migrations, r.cache(informer.Of(gvr.Resource, &unstructured.Unstructured{}, migrations), "", ""))
+		}
+	}
+	return nil
+}
+
+// readable reports whether the cluster has something that may be read. Who observes need not be allowed to read everything.
+func (r *recorder) readable(ctx context.Context, what string, read func(context.Context) error) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, begin)
 	defer cancel()
-	of := revision.ComponentLabel + "=" + string(component(r.options.Operator))
-	_, err := r.keys.List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: of})
-	switch {
+	switch err := read(ctx); {
 	case apierrors.IsForbidden(err):
-		r.options.Progress("not observed, because it is forbidden: key Secrets in " + revision.Namespace)
-		return nil
-	case err != nil:
-		return fmt.Errorf("observe key Secrets: %w", err)
+		r.options.Progress("not observed, because it is forbidden: " + what)
+		return false, nil
+	case err != nil && !apierrors.IsNotFound(err):
+		return false, fmt.Errorf("observe %s: %w", what, err)
+	default:
+		return err == nil, nil
 	}
-	r.caches.keys = r.cache(informer.Of("keys", &metav1.PartialObjectMetadata{}, r.keys), of, "")
-	return nil
 }
 
 // serves reports whether the cluster has a resource.

@@ -36,6 +36,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/virtualcluster"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/poll"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -64,6 +65,7 @@ func object(apiVersion, kind, name string, content map[string]any) *unstructured
 type wrong struct {
 	silent, mute, back, spaced bool
 	rollup                     bool
+	early                      bool // the operator notes that everything is encrypted before it is
 }
 
 // reporter writes the report of a node with each interval.
@@ -127,7 +129,9 @@ func observed(t *testing.T, w wrong) (v check.Verdict, audited []audit.Event) {
 		go func() {
 			ended <- Record(watching, Options{REST: config, Operator: core.Operators()[0], NodeSelector: controlPlanes, Run: run, Progress: func(string) {}}, log)
 		}()
-		must(t, poll.Pause(ctx, 15*time.Minute))
+		must(t, poll.Pause(ctx, 5*time.Minute))
+		migrate(ctx, t, admin, w)
+		must(t, poll.Pause(ctx, 10*time.Minute))
 		must(t, c.Inject(ctx, virtualcluster.APIServerDown{Name: "cp-1"}))
 		kubelet(false)
 		must(t, poll.Pause(ctx, 3*time.Minute))
@@ -188,7 +192,9 @@ func prepare(ctx context.Context, t *testing.T, admin *rest.Config) func(ready b
 	pod := object("v1", "Pod", "kube-apiserver-cp-1", map[string]any{"spec": map[string]any{"nodeName": "cp-1"}})
 	pod.SetNamespace("kube-system")
 	pod.SetLabels(map[string]string{"component": "kube-apiserver"})
-	for _, o := range append(all, key, pod) {
+	migration := object("migration.k8s.io/v1alpha1", "StorageVersionMigration", "secrets", map[string]any{"spec": map[string]any{"resource": map[string]any{"version": "v1", "resource": "secrets"}}})
+	migration.SetAnnotations(map[string]string{operator.WriteKeyAnnotation: "1"})
+	for _, o := range append(all, key, pod, migration) {
 		gvr, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 		_, err := client.Resource(gvr).Namespace(o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{})
 		must(t, err)
@@ -202,6 +208,20 @@ func prepare(ctx context.Context, t *testing.T, admin *rest.Config) func(ready b
 	return kubelet
 }
 
+// migrate ends the migration for the only key, and notes that on the key.
+func migrate(ctx context.Context, t *testing.T, admin *rest.Config, w wrong) {
+	client, err := dynamic.NewForConfig(admin)
+	must(t, err)
+	patch := func(gvr schema.GroupVersionResource, namespace, name, patch string, subresources ...string) {
+		_, err := client.Resource(gvr).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+		must(t, err)
+	}
+	if !w.early {
+		patch(operator.Migrations(), "", "secrets", `{"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}`, "status")
+	}
+	patch(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, revision.Namespace, "encryption-key-openshift-kube-apiserver-1", `{"metadata": {"annotations": {"`+revision.KEKAnnotation+`": "kek"}}}`)
+}
+
 // TestObserve: a right cluster passes, and each wrong program is found by what it does wrong.
 func TestObserve(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -213,6 +233,7 @@ func TestObserve(t *testing.T) {
 		"a reporter that never writes":      {wrong{mute: true}, []string{"CADENCE"}},
 		"lastChecked goes back":             {wrong{back: true}, []string{"FRESH-ONLY", "MONOTONIC"}},
 		"white space in messages":           {wrong{spaced: true}, []string{"FORMAT"}},
+		"everything is noted as encrypted":  {wrong{early: true}, []string{"OPERATOR-CONVERGENCE"}},
 		"an aggregator that is too patient": {wrong{back: true, rollup: true}, []string{"CONVERGENCE", "FRESH-ONLY", "MONOTONIC", "ROLLUP-TRUTH"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -137,12 +137,14 @@ func All() []Invariant {
 				{Code: "plugins", Statement: "a report has one entry for each plugin of the flags, in their order"},
 				{Code: "no-call", Statement: "at lastChecked the plugin was called"},
 				{Code: "kek-id", Statement: "kekID is the key_id that the plugin sent"},
+				{Code: "kek-unknown", Statement: "a kekID that is reported for minutes is one that an API server has from its plugin, too"},
 				{Code: "error-code", Statement: "the detail of an error names its code"},
 				{Code: "healthz", Statement: "the detail of an unhealthy plugin has its healthz"},
 				{Code: "unusable-ok", Statement: "an ok with a key_id that cannot be used, or with another version, is unhealthy", House: true},
 			},
-			Timed: SomeTimed,
-			Judge: judgeTruthfulProbe,
+			Timed:   SomeTimed,
+			Watched: true, // by API servers' metrics
+			Judge:   judgeTruthfulProbe,
 		},
 		{
 			ID:        "FORMAT",
@@ -240,6 +242,7 @@ func All() []Invariant {
 			Rules: []Rule{
 				{Code: "attempt", Statement: "an attempt to encrypt everything anew ends when a node no longer agrees on the kekID", House: true},
 				{Code: "target", Statement: "a key is made for the kekID that the pre-flight check saw"},
+				{Code: "rewritten", Statement: "everything is noted as encrypted under a kekID only when all StorageVersionMigrations for the newest key have succeeded"},
 			},
 			Timed:   AllTimed,
 			Watched: true,

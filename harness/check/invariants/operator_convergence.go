@@ -33,9 +33,25 @@ func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 			judgeAgreed(v, &f, e, d.MigratedKEK, Violation{Rule: "attempt",
 				Seen: "the operator notes that everything is encrypted under kekID " + text.Quoted(d.MigratedKEK) + ", on which it had noted that all nodes agree"})
 		}
+		if d.MigratedKEK != "" && d.MigratedKEK != before.MigratedKEK && len(d.Rewriting) > 0 {
+			judgeRewritten(v, &f, e)
+		}
 		before = d
 	}
 	return f
+}
+
+// judgeRewritten judges what the operator notes while migrations are not over. Keys and migrations come by two watches: either may be late.
+func judgeRewritten(v *facts.Facts, f *Finding, e *history.Event) {
+	f.JudgedAt(e.At, e.At)
+	for later := range v.Each(history.KindDecision) {
+		if !later.At.Before(e.At) && !later.At.After(e.At.Add(v.Tolerance)) && later.Decision.Key == e.Decision.Key && len(later.Decision.Rewriting) == 0 {
+			return
+		}
+	}
+	f.Violate(Violation{Rule: "rewritten", At: e.At, Seq: e.Seq, KeyID: strconv.FormatUint(e.Decision.Key, 10),
+		Seen:    "the operator notes that everything is encrypted under kekID " + text.Quoted(e.Decision.MigratedKEK) + ", while these StorageVersionMigrations for its key have not succeeded: " + strings.Join(e.Decision.Rewriting, ", "),
+		Allowed: "when all of them have"})
 }
 
 // judgeTarget judges the kekID with which a key is made: API servers may write under it before any node has reported.

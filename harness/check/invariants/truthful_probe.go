@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ import (
 
 // An entry that stands for several states of the CR is judged once, by its lastChecked.
 func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
+	if v.Run.Observed {
+		judgeKnown(v, &f)
+		return f
+	}
 	for _, node := range v.Reports.Nodes() {
 		judged := map[string]string{} // by keyID, lastChecked of the last entry that was judged
 		flags := flagsOf(v, node)
@@ -34,6 +39,61 @@ func judgeTruthfulProbe(v *facts.Facts) (f Finding) {
 		}
 	}
 	return f
+}
+
+// kekDue is when every API server has asked its plugin at least once more: they do each minute.
+const kekDue = 2 * time.Minute
+
+// judgeKnown judges reported kekIDs by those that API servers had, as their metrics say. A kekID that no API server had although all were asked, after it
+// had been reported for long enough, is not the plugins'.
+func judgeKnown(v *facts.Facts, f *Finding) {
+	known := map[string]bool{}
+	for e := range v.Each(history.KindKEKs) {
+		for _, hash := range e.KEKs.Hashes {
+			known[hash] = true
+		}
+	}
+	if len(known) == 0 {
+		return
+	}
+	type reported struct {
+		kekID string
+		since time.Time
+	}
+	for _, node := range v.Reports.Nodes() {
+		last := map[string]reported{}
+		for _, s := range v.Reports.Own(node) {
+			for _, e := range s.Value.Written() {
+				if e.KEKID != last[e.KeyID].kekID {
+					last[e.KeyID] = reported{e.KEKID, s.From}
+				}
+				r := last[e.KeyID]
+				hash := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(r.kekID)))
+				switch {
+				case r.kekID == "" || r.since.IsZero():
+				case known[hash]:
+					f.JudgedAt(s.From, s.From)
+				case asked(v, r.since.Add(kekDue), s.From):
+					f.JudgedAt(s.From, s.From)
+					f.Violate(Violation{Rule: "kek-unknown", At: s.From, Seq: s.Seq, Node: node, KeyID: e.KeyID,
+						Seen:    "kekID " + text.Quoted(r.kekID) + ", reported since " + text.Short(r.since.Sub(v.Period.From)) + ", which by their metrics no API server has from a plugin",
+						Allowed: "what Status answers API servers"})
+					last[e.KeyID] = reported{kekID: r.kekID}
+				}
+			}
+		}
+	}
+}
+
+// asked reports whether so many API servers were asked within a time as nodes are expected.
+func asked(v *facts.Facts, from, to time.Time) bool {
+	all := map[string]bool{}
+	for e := range v.Each(history.KindKEKs) {
+		if !e.At.Before(from) && !e.At.After(to) {
+			all[e.KEKs.ID] = true
+		}
+	}
+	return len(all) > 0 && len(all) >= len(v.Expectations.At(to).Nodes)
 }
 
 // flags are the plugins of a node that its reporter has in its flags from an instant on. A reporter takes no new sockets

@@ -163,6 +163,8 @@ func rare(e history.Event) word {
 		return word{at: place{row: rowObjects}, class: okOr(x.OK, Bad), text: strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", x.Object, x.Op, x.Provider, x.KEKID, x.Error))}
 	case e.Metrics != nil:
 		return metrics(*e.Metrics)
+	case e.KEKs != nil:
+		return word{at: place{row: rowHarness}, class: Quiet, text: "API server " + e.KEKs.ID + " has kekIDs with the hashes " + strings.Join(e.KEKs.Hashes, ", ")}
 	case e.Secrecy != nil:
 		return secrecy(*e.Secrecy)
 	case e.End != nil && !e.End.Complete:
