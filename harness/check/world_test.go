@@ -394,7 +394,10 @@ func (w *world) submit(user, manager string, body map[string]any) {
 
 func (w *world) publish(rv string, at time.Time) {
 	o := &history.Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", ResourceVersion: rv, Owners: map[string][]string{},
-		Conditions: append([]*history.Condition(nil), w.conds...), HealthReports: append([]contract.TypedReport(nil), w.typed...)}
+		Conditions: append([]*history.Condition(nil), w.conds...)}
+	for _, t := range w.typed {
+		o.HealthReports = append(o.HealthReports, &t)
+	}
 	for _, c := range w.conds {
 		if n, ok := contract.NodeOfCondition(c.Type); ok {
 			o.Owners["condition/"+c.Type] = []string{contract.FieldManager(n)}

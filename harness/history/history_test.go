@@ -28,7 +28,7 @@ func payloads() []any {
 			HealthzBytes: 1 << 20, KEKIDBytes: 1025},
 		&Request{AuditID: "a", Verb: "patch", Received: start, Completed: start, Body: []byte(`{"status":{"conditions":[]}}`)},
 		&Object{Resource: "kubeapiservers.operator.openshift.io", Name: "cluster", Conditions: []*Condition{{Type: "T", Status: "True"}},
-			HealthReports: []contract.TypedReport{{NodeName: "cp-1"}}, Owners: map[string][]string{"condition/T": {"m"}}},
+			HealthReports: []*contract.TypedReport{{NodeName: "cp-1"}}, Owners: map[string][]string{"condition/T": {"m"}}},
 		&Process{Role: RolePlugin, Node: "cp-1", KeyID: "1", State: ProcessKilled},
 		&Container{Node: "cp-1", Namespace: "kube-system", Pod: "kube-apiserver-cp-1", Name: "reporter", State: ContainerExited, ExitCode: new(int), Restarts: new(int)},
 		&Link{From: "reporter", To: "apiserver", Node: "cp-1", State: LinkSlow, Delay: time.Second},
@@ -93,7 +93,7 @@ func TestReadErrorsNameTheLine(t *testing.T) {
 		"endless interval":  {run(timing("9000000000000000000")), "line 1: timing: interval 2500000h"},
 		"no deadlines":      {run(`,"timing":{"interval":1000000000}`), "line 1: timing: probe timeout 0s: must be positive and at most the interval 1s; write timeout"},
 		"odd tolerance":     {run(timing("1000000000") + `,"tolerance":-1`), "line 1: tolerance -1ns: expected 0 to 24h"},
-		"null condition":    {head + `{"seq":2,"kind":"object","object":{"conditions":[null]}}`, "line 2: event 2: a condition is null"},
+		"null condition":    {head + `{"seq":2,"kind":"object","object":{"conditions":[null]}}`, "line 2: event 2: a condition or report is null"},
 		"line too long":     {head + "\n" + strings.Repeat("x", MaxLineBytes+1), "line 3: "},
 	}
 	for name, c := range cases {

@@ -158,12 +158,12 @@ type Cause struct {
 
 // Object is a state of a watched object. At is when the watch delivered it.
 type Object struct {
-	Resource        string                 `json:"resource"`
-	Name            string                 `json:"name"`
-	ResourceVersion string                 `json:"resourceVersion"`
-	Deleted         bool                   `json:"deleted,omitempty"`
-	Conditions      []*Condition           `json:"conditions,omitempty"`
-	HealthReports   []contract.TypedReport `json:"healthReports,omitempty"`
+	Resource        string                  `json:"resource"`
+	Name            string                  `json:"name"`
+	ResourceVersion string                  `json:"resourceVersion"`
+	Deleted         bool                    `json:"deleted,omitempty"`
+	Conditions      []*Condition            `json:"conditions,omitempty"`
+	HealthReports   []*contract.TypedReport `json:"healthReports,omitempty"`
 	// Generation and Health are those of an EncryptionHealth.
 	Generation int64                  `json:"generation,omitempty"`
 	Health     *contract.HealthStatus `json:"health,omitempty"`

@@ -83,8 +83,8 @@ func (e Event) validate(first bool) error {
 	if e.Kind == KindRun {
 		return e.Run.validate()
 	}
-	if e.Object != nil && slices.Contains(e.Object.Conditions, nil) {
-		return fmt.Errorf("event %d: a condition is null", e.Seq)
+	if o := e.Object; o != nil && (slices.Contains(o.Conditions, nil) || slices.Contains(o.HealthReports, nil)) {
+		return fmt.Errorf("event %d: a condition or report is null", e.Seq)
 	}
 	return nil
 }

@@ -258,7 +258,7 @@ func TestColdStartBringsEverythingUp(t *testing.T) {
 	w.degraded("False", contract.ReasonAsExpected)
 	w.do(&scenario.Node{Add: "cp-2"})
 	w.await("typed report of cp-2", func(e history.Event) bool {
-		return e.Object != nil && slices.ContainsFunc(e.Object.HealthReports, func(r contract.TypedReport) bool { return r.NodeName == "cp-2" && r.Status == "Healthy" })
+		return e.Object != nil && slices.ContainsFunc(e.Object.HealthReports, func(r *contract.TypedReport) bool { return r.NodeName == "cp-2" && r.Status == "Healthy" })
 	})
 	if got := w.env.Nodes(); !slices.Equal(got, []string{"cp-1", "cp-2"}) {
 		t.Errorf("nodes %v", got)

@@ -17,9 +17,9 @@ func TestCrowded(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	list := func(s, others int) Snapshot {
-		o := &history.Object{HealthReports: []contract.TypedReport{{NodeName: "cp-1", KeyID: "1"}}}
+		o := &history.Object{HealthReports: []*contract.TypedReport{{NodeName: "cp-1", KeyID: "1"}}}
 		for range others {
-			o.HealthReports = append(o.HealthReports, contract.TypedReport{NodeName: "elsewhere"})
+			o.HealthReports = append(o.HealthReports, &contract.TypedReport{NodeName: "elsewhere"})
 		}
 		return Snapshot{At: at(s), Object: o}
 	}

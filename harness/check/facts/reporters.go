@@ -144,7 +144,7 @@ func (rs *Reporters) crowded(node string) span.Set {
 			continue
 		}
 		fits := func(s Snapshot) bool {
-			others := slices.DeleteFunc(slices.Clone(s.Object.HealthReports), func(t contract.TypedReport) bool { return t.NodeName == node })
+			others := slices.DeleteFunc(slices.Clone(s.Object.HealthReports), func(t *contract.TypedReport) bool { return t.NodeName == node })
 			return s.At.After(r.At) && len(others)+len(r.Body.Typed) <= contract.MaxTypedReports
 		}
 		out = append(out, span.New(r.Received, until(rs.cr.Snapshots, fits, Snapshot.at, rs.period.To)))

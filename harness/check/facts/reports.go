@@ -83,7 +83,7 @@ func decodeNew(old, new map[string]*Report, made *Request) {
 }
 
 // reportsOn are the reports of an object by node, in either form.
-func reportsOn(conditions map[string]*history.Condition, typed []contract.TypedReport) map[string]*Report {
+func reportsOn(conditions map[string]*history.Condition, typed []*contract.TypedReport) map[string]*Report {
 	all := map[string]*Report{}
 	for t, c := range conditions {
 		if node, ok := contract.NodeOfCondition(t); ok {
@@ -94,7 +94,7 @@ func reportsOn(conditions map[string]*history.Condition, typed []contract.TypedR
 		if all[t.NodeName] == nil {
 			all[t.NodeName] = &Report{Node: t.NodeName}
 		}
-		all[t.NodeName].Typed = append(all[t.NodeName].Typed, t)
+		all[t.NodeName].Typed = append(all[t.NodeName].Typed, *t)
 	}
 	return all
 }

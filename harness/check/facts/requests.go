@@ -154,7 +154,11 @@ func (b Body) report(node string) *Report {
 	for i, c := range b.Conditions {
 		all[c.Type] = &b.Conditions[i]
 	}
-	return reportsOn(all, b.Typed)[node]
+	var typed []*contract.TypedReport
+	for i := range b.Typed {
+		typed = append(typed, &b.Typed[i])
+	}
+	return reportsOn(all, typed)[node]
 }
 
 // Has reports whether the body has the entry of node, whatever it says.

@@ -25,8 +25,8 @@ type agreement struct {
 // agreed says for a span in which no entry changes or becomes too old whether those that are young enough agree.
 type agreed struct {
 	span.Span
-	is    bool
-	names []string // of those entries: NODE/KEYID and the remote key id
+	is      bool
+	entries []*contract.TypedReport // those, and older ones
 }
 
 func agreementOf(v *facts.Facts) agreement {
@@ -51,13 +51,13 @@ func agreementOf(v *facts.Facts) agreement {
 }
 
 // prunedAt is when an entry is old enough to be removed, by its own time.
-func (a agreement) prunedAt(t contract.TypedReport) time.Time {
+func (a agreement) prunedAt(t *contract.TypedReport) time.Time {
 	at, _, _ := facts.ParseInstant(t.LastCheckedTime)
 	return at.Add(a.Profile.PruneAfter)
 }
 
-func (a agreement) of(entries []contract.TypedReport, s span.Span) agreed {
-	out, ids := agreed{Span: s, is: true}, map[string]string{}
+func (a agreement) of(entries []*contract.TypedReport, s span.Span) agreed {
+	out, ids := agreed{Span: s, is: true, entries: entries}, map[string]string{}
 	for _, t := range entries {
 		if !s.From.Before(a.prunedAt(t)) {
 			continue
@@ -65,7 +65,6 @@ func (a agreement) of(entries []contract.TypedReport, s span.Span) agreed {
 		id, known := ids[t.KeyID]
 		out.is = out.is && t.RemoteKeyID != "" && (!known || id == t.RemoteKeyID)
 		ids[t.KeyID] = t.RemoteKeyID
-		out.names = append(out.names, t.NodeName+"/"+t.KeyID+" "+t.RemoteKeyID)
 	}
 	return out
 }
@@ -106,7 +105,7 @@ func (a agreement) namesAt(at time.Time) []string {
 	if i < 0 {
 		return nil
 	}
-	return a.parts[i].names
+	return a.named(a.parts[i])
 }
 
 // names reports whether a condition has the reason, and names all entries of some time within the bound before.
@@ -117,7 +116,7 @@ func (a agreement) names(c *history.Condition, at time.Time) bool {
 	}
 	window := span.New(at.Add(-a.bound), at.Add(a.Tolerance))
 	return c.Reason == contract.ReasonReportsNotConverged && slices.ContainsFunc(a.parts, func(p agreed) bool {
-		return !p.Clip(window).Empty() && !p.is && !slices.ContainsFunc(p.names, unnamed)
+		return !p.Clip(window).Empty() && !p.is && !slices.ContainsFunc(a.named(p), unnamed)
 	})
 }
 
@@ -143,6 +142,16 @@ func judgeDegradedAfter(v *facts.Facts) (f Finding) {
 	return f
 }
 
+// named are the entries of a part that are young enough: NODE/KEYID and the remote key id.
+func (a agreement) named(p agreed) (names []string) {
+	for _, t := range p.entries {
+		if p.From.Before(a.prunedAt(t)) {
+			names = append(names, t.NodeName+"/"+t.KeyID+" "+t.RemoteKeyID)
+		}
+	}
+	return names
+}
+
 // judgePruned judges each state of an entry that outlives its time, and each removal by the aggregator.
 func judgePruned(v *facts.Facts) (f Finding) {
 	a, since := agreementOf(v), map[contract.TypedReport]time.Time{}
@@ -150,11 +159,11 @@ func judgePruned(v *facts.Facts) (f Finding) {
 		gone := since
 		since = map[contract.TypedReport]time.Time{}
 		for _, t := range s.Object.HealthReports {
-			since[t] = s.At
-			if from, stood := gone[t]; stood {
-				since[t] = from
+			since[*t] = s.At
+			if from, stood := gone[*t]; stood {
+				since[*t] = from
 			}
-			delete(gone, t)
+			delete(gone, *t)
 		}
 		a.judgeGone(&f, s, gone)
 	}
@@ -168,7 +177,7 @@ func (a agreement) judgeGone(f *Finding, s facts.Snapshot, gone map[contract.Typ
 	for _, t := range slices.SortedFunc(maps.Keys(gone), func(x, y contract.TypedReport) int {
 		return strings.Compare(x.NodeName+"/"+x.KeyID, y.NodeName+"/"+y.KeyID)
 	}) {
-		old := a.prunedAt(t)
+		old := a.prunedAt(&t)
 		entry := fmt.Sprintf("the entry %s/%s of %s", t.NodeName, t.KeyID, t.LastCheckedTime)
 		for _, stood := range a.able.Clip(span.New(span.Latest(gone[t], old), s.At)) {
 			f.judgedIn(stood)
@@ -176,7 +185,7 @@ func (a agreement) judgeGone(f *Finding, s facts.Snapshot, gone map[contract.Typ
 				f.Violate(Violation{Rule: "late", At: to, From: stood.From, To: to, Node: t.NodeName, KeyID: t.KeyID, Seen: entry + " still stands", Allowed: "removed " + text.Short(a.Profile.PruneAfter) + " after it was checked"})
 			}
 		}
-		replaced := slices.ContainsFunc(s.Object.HealthReports, func(o contract.TypedReport) bool { return o.NodeName == t.NodeName && o.KeyID == t.KeyID })
+		replaced := slices.ContainsFunc(s.Object.HealthReports, func(o *contract.TypedReport) bool { return o.NodeName == t.NodeName && o.KeyID == t.KeyID })
 		if made == nil || !made.ByAggregator() || replaced || !a.Clocks.Settled("").Contains(s.At) {
 			continue
 		}

@@ -38,7 +38,9 @@ func Convert(resource string, u *unstructured.Unstructured) (*history.Object, er
 	for i := range status.Conditions {
 		o.Conditions = append(o.Conditions, &status.Conditions[i])
 	}
-	o.HealthReports = status.HealthReports()
+	for _, t := range status.HealthReports() {
+		o.HealthReports = append(o.HealthReports, &t)
+	}
 	o.Owners = Owners(u)
 	return o, nil
 }
@@ -68,7 +70,7 @@ func share(o, before *history.Object) {
 		o.Conditions[i] = &now
 	}
 	for i := range o.HealthReports {
-		if i < len(before.HealthReports) && o.HealthReports[i] == before.HealthReports[i] {
+		if i < len(before.HealthReports) && *o.HealthReports[i] == *before.HealthReports[i] {
 			o.HealthReports[i] = before.HealthReports[i]
 		}
 	}

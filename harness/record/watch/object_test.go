@@ -1,11 +1,14 @@
 package watch
 
 import (
+	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"unsafe"
 
+	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -28,4 +31,35 @@ func TestStatesShare(t *testing.T) {
 	if after.Owners["condition/A"] = append(after.Owners["condition/A"], "x"); len(before.Owners["condition/A"]) != 2 {
 		t.Error("owners are not shared")
 	}
+}
+
+// A history of a hundred nodes has ten thousand states in an hour: one that shared texts alone would take some 20 kB.
+func TestStatesOfManyNodesAreSmall(t *testing.T) {
+	const nodes, states, most = 100, 300, 4 << 10
+	state := func(n int) *history.Object {
+		o := &history.Object{}
+		for node := range nodes {
+			written := (n-node+nodes)/nodes*nodes + node // by now
+			o.Conditions = append(o.Conditions, &history.Condition{Type: fmt.Sprint("condition of ", node), Status: "True", Message: fmt.Sprint(strings.Repeat("x", 150), written)})
+			o.HealthReports = append(o.HealthReports, &contract.TypedReport{NodeName: fmt.Sprint("node ", node), LastCheckedTime: fmt.Sprint("time ", written)})
+		}
+		return o
+	}
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	all := []*history.Object{state(0)}
+	before := heap()
+	for n := range states {
+		o := state(n + 1)
+		share(o, all[len(all)-1])
+		all = append(all, o)
+	}
+	if got := (heap() - before) / states; got > most {
+		t.Errorf("a state takes %d bytes, expected at most %d", got, most)
+	}
+	runtime.KeepAlive(all)
 }

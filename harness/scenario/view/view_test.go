@@ -32,7 +32,7 @@ func events(t *testing.T) []history.Event {
 			{Type: contract.ConditionType("cp-3"), Status: "True", Message: "not JSON"},
 			{Type: contract.ConditionDegraded, Status: "True", Reason: "PluginUnreachable", Message: "cp-2/1: gone"},
 		},
-		HealthReports: []contract.TypedReport{{NodeName: "cp-2", KeyID: "1", Status: "Error",
+		HealthReports: []*contract.TypedReport{{NodeName: "cp-2", KeyID: "1", Status: "Error",
 			LastCheckedTime: contract.FormatTime(instant()), RemoteKeyID: "unknown", Detail: "DeadlineExceeded"}}}
 	return []history.Event{
 		{Run: &history.Run{Operator: "kubeapiservers", ClusterOperator: "kube-apiserver", Timing: contract.Timing{Interval: time.Second}}},
