@@ -2,6 +2,7 @@ package observe
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,7 +66,8 @@ func object(apiVersion, kind, name string, content map[string]any) *unstructured
 type wrong struct {
 	silent, mute, back, spaced bool
 	rollup                     bool
-	early                      bool // the operator notes that everything is encrypted before it is
+	often                      time.Duration // the interval; 0: 30 s
+	early                      bool          // the operator notes that everything is encrypted before it is
 }
 
 // reporter writes the report of a node with each interval.
@@ -89,7 +91,7 @@ func reporter(ctx context.Context, t *testing.T, config *rest.Config, node strin
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(30*time.Second + time.Duration(jitter.IntN(6000)-3000)*time.Millisecond):
+		case <-time.After(cmp.Or(w.often, 30*time.Second) + time.Duration(jitter.IntN(6000)-3000)*time.Millisecond):
 		}
 	}
 }
@@ -230,6 +232,7 @@ func TestObserve(t *testing.T) {
 	}{
 		"right":                             {},
 		"a reporter that omits two writes":  {wrong{silent: true}, []string{"CADENCE"}},
+		"a reporter that is slow":           {wrong{often: 45 * time.Second}, []string{"CADENCE"}},
 		"a reporter that never writes":      {wrong{mute: true}, []string{"CADENCE"}},
 		"lastChecked goes back":             {wrong{back: true}, []string{"FRESH-ONLY", "MONOTONIC"}},
 		"white space in messages":           {wrong{spaced: true}, []string{"FORMAT"}},

@@ -63,27 +63,34 @@ func judgeOmitted(v *facts.Facts, f *Finding, node string) {
 	if v.Run.Connectivity == history.ConnectStream {
 		return // the aggregator writes
 	}
-	tried := slices.Clone(v.Requests.Tried[node])
-	slices.SortStableFunc(tried, func(a, b *facts.Request) int { return a.Received.Compare(b.Received) })
+	if v.Run.Observed { // a try that failed is not seen: one of seven is allowed for
+		f.omitted(v, node, v.Reporters.Writes(node), 7)
+		return
+	}
+	var tried []facts.Write
+	for _, r := range v.Requests.Tried[node] {
+		tried = append(tried, facts.WriteOf(r))
+	}
+	slices.SortStableFunc(tried, func(a, b facts.Write) int { return a.From.Compare(b.From) })
 	for _, sustained := range []int{2, 7, 9} {
 		f.omitted(v, node, tried, sustained)
 	}
 }
 
-func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, sustained int) {
+func (f *Finding) omitted(v *facts.Facts, node string, tried []facts.Write, sustained int) {
 	t, able, runs := v.Run.Timing, v.Reporters.Writing(node), v.Reporters.Runs(node)
 	for i := 0; i+sustained < len(tried); i++ {
 		first, last := tried[i], tried[i+sustained]
-		during := span.New(first.Received, last.Received)
+		during := span.New(first.From, last.From)
 		if !able.Covers(during) || !slices.ContainsFunc(runs, func(run span.Span) bool { return span.Set{run}.Covers(during) }) {
 			continue
 		}
 		most, silent := time.Duration(sustained)*(t.Interval+t.Jitter)+t.ProbeTimeout+t.WriteTimeout+v.Tolerance, false
 		for n, r := range tried[i : i+sustained] {
-			silent = silent || tried[i+n+1].Received.Sub(r.Received) > t.CadenceMax()+v.Tolerance
+			silent = silent || tried[i+n+1].From.Sub(r.From) > t.CadenceMax()+v.Tolerance
 			took := t.ProbeTimeout + t.WriteTimeout
-			if probed := v.Plugins.ProbedAt(node, r.Entries); !probed.IsZero() && probed.Before(r.At) {
-				took = min(took, r.At.Sub(probed))
+			if probed := v.Plugins.ProbedAt(node, r.Entries); !probed.IsZero() && probed.Before(r.To) {
+				took = min(took, r.To.Sub(probed))
 			}
 			most += took
 		}
@@ -92,7 +99,7 @@ func (f *Finding) omitted(v *facts.Facts, node string, tried []*facts.Request, s
 		}
 		f.judgedIn(during)
 		if during.Length() > most {
-			f.Violate(Violation{At: last.Received, From: first.Received, To: first.Received.Add(most), Seq: last.Seq, Node: node, Allowed: "a write for each tick: so many within " + text.Short(most),
+			f.Violate(Violation{At: last.From, From: first.From, To: first.From.Add(most), Seq: last.Seq, Node: node, Allowed: "a write for each tick: so many within " + text.Short(most),
 				Seen: fmt.Sprintf("the reporter of %s wrote %d times within %s while it could write", node, sustained, text.Short(during.Length()))})
 			i += sustained - 1
 		}
