@@ -24,6 +24,7 @@ func Read(r io.Reader) ([]Event, error) {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), MaxLineBytes)
 	var events []Event
+	states := map[string]*Object{}
 	line := 1
 	for ; scanner.Scan(); line++ {
 		if len(scanner.Bytes()) == 0 {
@@ -35,6 +36,11 @@ func Read(r io.Reader) ([]Event, error) {
 		}
 		if err := e.validate(len(events) == 0); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if o := e.Object; o != nil {
+			name := e.APIServer + " " + o.Resource + " " + o.Name
+			o.Share(states[name])
+			states[name] = o
 		}
 		events = append(events, e)
 	}

@@ -65,6 +65,7 @@ func object(apiVersion, kind, name string, content map[string]any) *unstructured
 // wrong is what the reporter of cp-2 or the aggregator do wrong. The zero value is right.
 type wrong struct {
 	silent, mute, back, spaced bool
+	dead                       bool // after its first write, before anybody observes
 	rollup                     bool
 	often                      time.Duration // the interval; 0: 30 s
 	early                      bool          // the operator notes that everything is encrypted before it is
@@ -85,7 +86,7 @@ func reporter(ctx context.Context, t *testing.T, config *rest.Config, node strin
 		if w.spaced {
 			body = bytes.Replace(body, []byte(`"[{`), []byte(`"[ {`), 1)
 		}
-		if !w.mute && (!w.silent || n < 20 || n > 22) {
+		if !w.mute && !(w.dead && n > 0) && (!w.silent || n < 20 || n > 22) {
 			_ = applier.Apply(ctx, contract.FieldManager(node), body) // an outage is a part of the test
 		}
 		select {
@@ -233,6 +234,7 @@ func TestObserve(t *testing.T) {
 		"right":                             {},
 		"a reporter that omits two writes":  {wrong{silent: true}, []string{"CADENCE"}},
 		"a reporter that is slow":           {wrong{often: 45 * time.Second}, []string{"CADENCE"}},
+		"a reporter that ended long before": {wrong{dead: true}, []string{"CADENCE"}},
 		"a reporter that never writes":      {wrong{mute: true}, []string{"CADENCE"}},
 		"lastChecked goes back":             {wrong{back: true}, []string{"FRESH-ONLY", "MONOTONIC"}},
 		"white space in messages":           {wrong{spaced: true}, []string{"FORMAT"}},

@@ -37,7 +37,8 @@ type Write struct {
 func WriteOf(r *Request) Write { return Write{span.New(r.Received, r.At), r.Seq, r.Entries} }
 
 // Writes returns the successful writes of node's reporter, from the audit log. Where there is none, it takes what
-// changed on the CR, where a write that changed nothing is not seen.
+// changed on the CR, where a write that changed nothing is not seen. What an observer finds at its beginning was written
+// at some time before.
 func (rs *Reporters) Writes(node string) []Write {
 	if known, done := rs.writes[node]; done {
 		return known
@@ -50,6 +51,9 @@ func (rs *Reporters) Writes(node string) []Write {
 	}
 	if len(out) == 0 {
 		for _, s := range rs.reports.Own(node) {
+			if rs.run.Observed && s.From.Equal(rs.cr.Since) {
+				continue
+			}
 			out = append(out, Write{span.New(s.From, s.From), s.Seq, s.Value.Entries})
 		}
 	}

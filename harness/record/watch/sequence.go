@@ -77,7 +77,7 @@ func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time
 	if at.Before(last.at) {
 		at = last.at
 	}
-	share(o, last.object)
+	o.Share(last.object)
 	s.seen[t] = state{v, present, at, o}
 	s.sink.Record(at, "watch", o)
 }

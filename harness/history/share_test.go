@@ -1,4 +1,4 @@
-package watch
+package history
 
 import (
 	"fmt"
@@ -9,18 +9,17 @@ import (
 	"unsafe"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // A state has the texts of the one before where they are the same, and its own where not.
 func TestStatesShare(t *testing.T) {
-	object := func(message string) *history.Object {
+	object := func(message string) *Object {
 		text := strings.Clone
-		return &history.Object{Conditions: []*history.Condition{{Type: text("A"), Status: text("True"), Message: text("as before")}, {Type: text("B"), Message: text(message)}},
+		return &Object{Conditions: []*Condition{{Type: text("A"), Status: text("True"), Message: text("as before")}, {Type: text("B"), Message: text(message)}},
 			Owners: map[string][]string{text("condition/A"): {text("manager")}}}
 	}
 	before, after := object("1"), object("2")
-	share(after, before)
+	after.Share(before)
 	if want := object("2"); !reflect.DeepEqual(after, want) {
 		t.Errorf("got %v, want %v", after, want)
 	}
@@ -36,11 +35,11 @@ func TestStatesShare(t *testing.T) {
 // A history of a hundred nodes has ten thousand states in an hour: one that shared texts alone would take some 20 kB.
 func TestStatesOfManyNodesAreSmall(t *testing.T) {
 	const nodes, states, most = 100, 300, 4 << 10
-	state := func(n int) *history.Object {
-		o := &history.Object{}
+	state := func(n int) *Object {
+		o := &Object{}
 		for node := range nodes {
 			written := (n-node+nodes)/nodes*nodes + node // by now
-			o.Conditions = append(o.Conditions, &history.Condition{Type: fmt.Sprint("condition of ", node), Status: "True", Message: fmt.Sprint(strings.Repeat("x", 150), written)})
+			o.Conditions = append(o.Conditions, &Condition{Type: fmt.Sprint("condition of ", node), Status: "True", Message: fmt.Sprint(strings.Repeat("x", 150), written)})
 			o.HealthReports = append(o.HealthReports, &contract.TypedReport{NodeName: fmt.Sprint("node ", node), LastCheckedTime: fmt.Sprint("time ", written)})
 		}
 		return o
@@ -51,11 +50,11 @@ func TestStatesOfManyNodesAreSmall(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	all := []*history.Object{state(0)}
+	all := []*Object{state(0)}
 	before := heap()
 	for n := range states {
 		o := state(n + 1)
-		share(o, all[len(all)-1])
+		o.Share(all[len(all)-1])
 		all = append(all, o)
 	}
 	if got := (heap() - before) / states; got > most {
