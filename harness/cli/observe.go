@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -40,6 +41,9 @@ type observeFlags struct {
 
 // intervalsFile has a name by which the viewers of OpenShift's jobs find timelines.
 const intervalsFile = "e2e-timelines_spyglass_kms-health.json"
+
+// heapLimit, in bytes, leaves room for the program itself in a container of 100 MiB. An hour of a hundred nodes takes less.
+const heapLimit = 64 << 20
 
 func newObserveCommand() *cobra.Command {
 	f := observeFlags{options: observe.Options{NodeSelector: "node-role.kubernetes.io/control-plane", Run: history.Run{Scenario: "observe", Backend: "cluster", Timing: contract.DefaultTiming()}}}
@@ -109,6 +113,9 @@ func (f *observeFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer unlock()
+	if os.Getenv("GOMEMLIMIT") == "" {
+		defer debug.SetMemoryLimit(debug.SetMemoryLimit(heapLimit))
+	}
 	words := program.Progress(cmd, f.output)
 	f.options.Progress = program.Lines(words)
 	ctx, cancel := cmd.Context(), func() {}
