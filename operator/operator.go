@@ -50,7 +50,8 @@ func (o Options) encrypted() (names []string) {
 // checkTimeout bounds a pre-flight check.
 const checkTimeout = 30 * time.Second
 
-func apiServers() schema.GroupVersionResource {
+// Configurations is the resource of the configuration of API servers, with the type of encryption that is asked for.
+func Configurations() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
 }
 

@@ -167,9 +167,8 @@ func (r *recorder) targets(ctx context.Context) ([]watch.Target, error) {
 			r.options.Progress("not observed, because the cluster has no " + t.Resource())
 		}
 	}
-	config := schema.GroupVersionResource{Group: core.ConfigGroup, Version: core.ConfigVersion, Resource: "apiservers"}
-	if served, err = r.serves(ctx, config); served {
-		r.caches.config = r.cache(informer.Of("configuration", &unstructured.Unstructured{}, r.dynamic.Resource(config)), "", "metadata.name="+core.OperatorObject)
+	if served, err = r.serves(ctx, operator.Configurations()); served {
+		r.caches.config = r.cache(informer.Of("configuration", &unstructured.Unstructured{}, r.dynamic.Resource(operator.Configurations())), "", "metadata.name="+core.OperatorObject)
 	}
 	if err == nil {
 		err = r.findKeys(ctx)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 )
 
 type object = map[string]any
@@ -52,9 +53,6 @@ func leaseObjects() schema.GroupVersionResource {
 }
 func clusterOperators() schema.GroupVersionResource {
 	return configv1.GroupVersion.WithResource("clusteroperators")
-}
-func apiServerConfigs() schema.GroupVersionResource {
-	return configv1.GroupVersion.WithResource("apiservers")
 }
 func healthObjects() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: contract.HealthGroup, Version: contract.HealthVersion, Resource: contract.HealthResource}
@@ -98,7 +96,7 @@ func (c *Client) RemoveNodeObject(ctx context.Context, name string) error {
 
 // configureEncryption sets the type in the cluster's APIServer configuration.
 func (c *Client) configureEncryption(ctx context.Context, kind string) error {
-	_, err := c.Resource(apiServerConfigs()).Apply(ctx, cluster, operand.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+	_, err := c.Resource(lifecycle.Configurations()).Apply(ctx, cluster, operand.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 	if err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
+	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
 
@@ -215,7 +216,7 @@ func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits.Streaming) })
 	group.Go(func() error {
-		if err := c.remove(ctx, apiServerConfigs(), "", cluster); err != nil {
+		if err := c.remove(ctx, lifecycle.Configurations(), "", cluster); err != nil {
 			return err
 		}
 		if p.CRDs == history.CRDsGateOff { // where an operator begins with clear text

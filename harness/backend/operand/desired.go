@@ -15,6 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
@@ -64,7 +65,7 @@ func (w Wanted) Write(ctx context.Context, c dynamic.Interface) error {
 			return err
 		}
 	}
-	_, err := c.Resource(configv1.GroupVersion.WithResource("apiservers")).Apply(ctx, cr, w.Configuration, options)
+	_, err := c.Resource(operator.Configurations()).Apply(ctx, cr, w.Configuration, options)
 	return err
 }
 

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -119,7 +118,7 @@ func (p *preflightPods) plugin(ctx context.Context, namespace string) (config.Pl
 	if err != nil && !apierrors.IsNotFound(err) {
 		return config.Plugin{}, fmt.Errorf("read its encryption configuration: %w", err)
 	}
-	u, err := p.Dynamic.Resource(schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}).Get(ctx, cr, metav1.GetOptions{})
+	u, err := p.Dynamic.Resource(operator.Configurations()).Get(ctx, cr, metav1.GetOptions{})
 	if err != nil {
 		return config.Plugin{}, fmt.Errorf("read the APIServer configuration: %w", err)
 	}
