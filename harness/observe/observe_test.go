@@ -192,6 +192,7 @@ func prepare(ctx context.Context, t *testing.T, admin *rest.Config) func(ready b
 	key := object("v1", "Secret", "encryption-key-openshift-kube-apiserver-1", map[string]any{"data": map[string]any{"key": secret}})
 	key.SetNamespace("openshift-config-managed")
 	key.SetLabels(map[string]string{revision.ComponentLabel: "openshift-kube-apiserver"})
+	key.SetAnnotations(map[string]string{revision.ConvergedKEKAnnotation: "older", revision.KEKAnnotation: "older"}) // a rotation is under way
 	pod := object("v1", "Pod", "kube-apiserver-cp-1", map[string]any{"spec": map[string]any{"nodeName": "cp-1"}})
 	pod.SetNamespace("kube-system")
 	pod.SetLabels(map[string]string{"component": "kube-apiserver"})

@@ -20,8 +20,12 @@ import (
 // How long the operator waits, and what else it does, is not judged.
 func judgeOperatorConvergence(v *facts.Facts) (f Finding) {
 	var before history.Decision
+	found := v.Run.Observed // what an observer finds at its beginning was noted at some time before
 	for e := range v.Each(history.KindDecision) {
 		d := *e.Decision
+		if found {
+			before, found = d, false
+		}
 		if d.Key != before.Key {
 			before = history.Decision{Key: d.Key}
 			judgeTarget(v, &f, e)
