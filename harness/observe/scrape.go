@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// scrapeEvery is how often kube-apiserver asks a healthy plugin for its Status.
-	scrapeEvery = time.Minute
+	// scrapeEvery lets three API servers be asked within the minute in which each asks a healthy plugin for its Status. Monitoring asks each of them more often.
+	scrapeEvery = 20 * time.Second
 	// statusMetric of kube-apiserver has a series for each kekID that a plugin answered to Status.
 	statusMetric = "apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds{"
 )
 
-// scrape records which kekIDs kube-apiservers have from their plugins, one of them in each minute: behind a load balancer any may answer.
+// scrape records which kekIDs kube-apiservers have from their plugins, of one of them at a time: behind a load balancer any may answer.
 func (r *recorder) scrape(ctx context.Context) {
 	if r.options.Operator.Name != core.Operators()[0].Name {
 		return // other API servers' metrics are not at this address
