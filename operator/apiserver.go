@@ -31,7 +31,7 @@ type APIServer struct {
 func APIServerOf(operator string) (APIServer, error) {
 	of := func(c revision.Component, clusterOperator, operatorNamespace, kind, plural string, encrypted ...schema.GroupVersionResource) (APIServer, error) {
 		return APIServer{Component: c, Namespace: string(c), ClusterOperator: clusterOperator, OperatorNamespace: operatorNamespace, Kind: kind,
-			Resource: schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, Encrypted: encrypted, Migrations: Migrations()}, nil
+			Resource: schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: plural}, Encrypted: encrypted, Migrations: revision.Migrations()}, nil
 	}
 	v1 := func(group, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
@@ -102,13 +102,6 @@ const (
 	PreflightRemoteKey corev1.PodConditionType = "KMSPreflightRemoteKeyID"
 )
 
-// Conditions of a StorageVersionMigration.
-const (
-	MigrationRunning   = "Running"
-	MigrationSucceeded = "Succeeded"
-	MigrationFailed    = "Failed"
-)
-
 // RevisionName is the name of the Secret of a revision of the pods.
 func RevisionName(revision int) string { return ConfigKey + "-" + strconv.Itoa(revision) }
 
@@ -117,28 +110,4 @@ func RevisionNamed(name string) (number int, ok bool) {
 	text, ok := strings.CutPrefix(name, ConfigKey+"-")
 	number, err := strconv.Atoi(text)
 	return number, ok && err == nil
-}
-
-// Programs that carry out StorageVersionMigrations.
-const (
-	MigratorOpenShift  = "openshift"  // kube-storage-version-migrator
-	MigratorKubernetes = "kubernetes" // kube-controller-manager since Kubernetes 1.37
-)
-
-// MigrationsOf is the resource of a migrator; of OpenShift's also for the empty name.
-func MigrationsOf(migrator string) schema.GroupVersionResource {
-	if migrator == MigratorKubernetes {
-		return schema.GroupVersionResource{Group: "storagemigration.k8s.io", Version: "v1", Resource: Migrations().Resource}
-	}
-	return Migrations()
-}
-
-// Migrators are the resources of all migrators.
-func Migrators() []schema.GroupVersionResource {
-	return []schema.GroupVersionResource{MigrationsOf(MigratorOpenShift), MigrationsOf(MigratorKubernetes)}
-}
-
-// Migrations is the resource of kube-storage-version-migrator.
-func Migrations() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "migration.k8s.io", Version: "v1alpha1", Resource: "storageversionmigrations"}
 }

@@ -50,7 +50,7 @@ func newWorld(t *testing.T, name string, nodes ...string) *world {
 		t.Fatal(err)
 	}
 	w := &world{T: t, client: fake.NewClientset(), seen: NewSeen(), dynamic: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{a.Resource: a.Kind + "List", Migrations(): "StorageVersionMigrationList"})}
+		map[schema.GroupVersionResource]string{a.Resource: a.Kind + "List", revision.Migrations(): "StorageVersionMigrationList"})}
 	w.Operator = with(Options{APIServer: a, Log: slog.New(slog.DiscardHandler), Clock: clock.RealClock{}, Random: rand.Reader}, w.client, w.dynamic)
 	var statuses []any
 	for i, n := range nodes {
@@ -284,14 +284,14 @@ func TestRewrite(t *testing.T) {
 				return false, nil, nil
 			})
 			for key := range uint64(2) {
-				err := migrator{w.dynamic.Resource(Migrations()), Migrations()}.rewrite(t.Context(), w.Encrypted, key)
+				err := migrator{w.dynamic.Resource(revision.Migrations()), revision.Migrations()}.rewrite(t.Context(), w.Encrypted, key)
 				if text := fmt.Sprint(err); err == nil != (test.want == "") || !strings.Contains(text, test.want) {
 					t.Fatal(err)
 				}
 			}
-			all, err := w.dynamic.Resource(Migrations()).List(t.Context(), metav1.ListOptions{})
+			all, err := w.dynamic.Resource(revision.Migrations()).List(t.Context(), metav1.ListOptions{})
 			w.must(err)
-			if len(all.Items) != 2 || all.Items[1].GetName() != "encryption-migration-core-secrets" || all.Items[1].GetAnnotations()[WriteKeyAnnotation] != "1" {
+			if len(all.Items) != 2 || all.Items[1].GetName() != "encryption-migration-core-secrets" || all.Items[1].GetAnnotations()[revision.WriteKeyAnnotation] != "1" {
 				t.Errorf("%+v", all.Items)
 			}
 		})

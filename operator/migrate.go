@@ -10,14 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
-)
 
-// WriteKeyAnnotation of a StorageVersionMigration has the key that it is for.
-const WriteKeyAnnotation = "encryption.apiserver.operator.openshift.io/write-key"
+	"github.com/kmsharness/kmsharness/operator/revision"
+)
 
 // poll is how often the result of a migration or of a check is asked for.
 const poll = 500 * time.Millisecond
@@ -56,12 +54,12 @@ func (m migrator) begin(ctx context.Context, r schema.GroupVersionResource, key 
 		name = "encryption-migration-" + r.Group + "-" + r.Version + "-" + r.Resource
 	}
 	resource := map[string]any{"group": r.Group, "version": r.Version, "resource": r.Resource}
-	if m.kind != Migrations() {
+	if m.kind != revision.Migrations() {
 		delete(resource, "version") // Kubernetes takes the preferred one
 	}
 	wanted := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": m.kind.GroupVersion().String(), "kind": "StorageVersionMigration",
-		"metadata": map[string]any{"name": name, "annotations": map[string]any{WriteKeyAnnotation: strconv.FormatUint(key, 10)}},
+		"metadata": map[string]any{"name": name, "annotations": map[string]any{revision.WriteKeyAnnotation: strconv.FormatUint(key, 10)}},
 		"spec":     map[string]any{"resource": resource},
 	}}
 	if err := m.migrations.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
@@ -81,21 +79,9 @@ func (m migrator) done(ctx context.Context, begun *unstructured.Unstructured) (b
 	if err != nil {
 		return false, nil
 	}
-	conditions := ConditionsOf(now)
-	if meta.IsStatusConditionTrue(conditions, MigrationFailed) {
-		return false, fmt.Errorf("it failed: %s", meta.FindStatusCondition(conditions, MigrationFailed).Message)
+	conditions := revision.ConditionsOf(now)
+	if meta.IsStatusConditionTrue(conditions, revision.MigrationFailed) {
+		return false, fmt.Errorf("it failed: %s", meta.FindStatusCondition(conditions, revision.MigrationFailed).Message)
 	}
-	return meta.IsStatusConditionTrue(conditions, MigrationSucceeded), nil
-}
-
-// ConditionsOf are the conditions of an object. Those that cannot be read are left out.
-func ConditionsOf(u *unstructured.Unstructured) (all []metav1.Condition) {
-	items, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, one := range items {
-		var c metav1.Condition
-		if fields, is := one.(map[string]any); is && runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &c) == nil {
-			all = append(all, c)
-		}
-	}
-	return all
+	return meta.IsStatusConditionTrue(conditions, revision.MigrationSucceeded), nil
 }

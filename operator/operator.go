@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -49,11 +48,6 @@ func (o Options) encrypted() (names []string) {
 
 // checkTimeout bounds a pre-flight check.
 const checkTimeout = 30 * time.Second
-
-// Configurations is the resource of the configuration of API servers, with the type of encryption that is asked for.
-func Configurations() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "apiservers"}
-}
 
 const (
 	// Pause follows an action: no event announces that an API server has loaded a file.

@@ -49,7 +49,7 @@ func newSources(o *Operator) *sources {
 	return &sources{
 		secrets: selecting(secrets(revision.Namespace), own, ""), maps: selecting(maps(revision.Namespace), own, ""),
 		credentialSecrets: selecting(secrets(Credentials), "", ""), credentialMaps: selecting(maps(Credentials), "", ""),
-		config: one(Configurations()), operator: one(o.Resource), desired: selecting(secrets(revision.Namespace), "", o.DesiredName()),
+		config: one(revision.Configurations()), operator: one(o.Resource), desired: selecting(secrets(revision.Namespace), "", o.DesiredName()),
 		pods:      selecting(informer.Of("pods of "+o.Namespace, &corev1.Pod{}, api.Pods(o.Namespace)), APIServerLabel+"=true", ""),
 		revisions: selecting(secrets(o.Namespace), "", ""), nodes: selecting(informer.Of("nodes", &corev1.Node{}, api.Nodes()), nodeLabel, ""),
 		vault: selecting(informer.Of(config.VaultKMSConfigs().Resource, &unstructured.Unstructured{}, o.dynamic.Resource(config.VaultKMSConfigs())), "", ""),

@@ -20,7 +20,6 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -260,7 +259,7 @@ func decisionOf(c revision.Component, items, migrations []any) (d history.Decisi
 	slices.Sort(d.Keys)
 	for _, item := range migrations {
 		m := item.(*unstructured.Unstructured)
-		if m.GetAnnotations()[operator.WriteKeyAnnotation] == strconv.FormatUint(d.Key, 10) && !meta.IsStatusConditionTrue(operator.ConditionsOf(m), operator.MigrationSucceeded) {
+		if m.GetAnnotations()[revision.WriteKeyAnnotation] == strconv.FormatUint(d.Key, 10) && !meta.IsStatusConditionTrue(revision.ConditionsOf(m), revision.MigrationSucceeded) {
 			d.Rewriting = append(d.Rewriting, m.GetName())
 		}
 	}

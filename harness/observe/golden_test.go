@@ -14,7 +14,6 @@ import (
 	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -103,8 +102,8 @@ func TestDecisionOfAnnotations(t *testing.T) {
 	}
 	migration := func(name, key, succeeded string) any {
 		return object("migration.k8s.io/v1alpha1", "StorageVersionMigration", name, map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{operator.WriteKeyAnnotation: key}},
-			"status":   map[string]any{"conditions": []any{map[string]any{"type": operator.MigrationSucceeded, "status": succeeded}}}})
+			"metadata": map[string]any{"annotations": map[string]any{revision.WriteKeyAnnotation: key}},
+			"status":   map[string]any{"conditions": []any{map[string]any{"type": revision.MigrationSucceeded, "status": succeeded}}}})
 	}
 	got := decisionOf(revision.KubeAPIServer, []any{
 		key("encryption-key-openshift-kube-apiserver-10", map[string]string{revision.ConvergedKEKAnnotation: "b"}),

@@ -24,7 +24,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/internal/informer"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -167,8 +166,8 @@ func (r *recorder) targets(ctx context.Context) ([]watch.Target, error) {
 			r.options.Progress("not observed, because the cluster has no " + t.Resource())
 		}
 	}
-	if served, err = r.serves(ctx, operator.Configurations()); served {
-		r.caches.config = r.cache(informer.Of("configuration", &unstructured.Unstructured{}, r.dynamic.Resource(operator.Configurations())), "", "metadata.name="+core.OperatorObject)
+	if served, err = r.serves(ctx, revision.Configurations()); served {
+		r.caches.config = r.cache(informer.Of("configuration", &unstructured.Unstructured{}, r.dynamic.Resource(revision.Configurations())), "", "metadata.name="+core.OperatorObject)
 	}
 	if err == nil {
 		err = r.findKeys(ctx)
@@ -187,7 +186,7 @@ func (r *recorder) findKeys(ctx context.Context) error {
 		return err
 	}
 	r.caches.keys = r.cache(informer.Of("keys", &metav1.PartialObjectMetadata{}, r.keys), of.LabelSelector, "")
-	for _, gvr := range operator.Migrators() {
+	for _, gvr := range revision.Migrators() {
 		migrations := r.dynamic.Resource(gvr)
 		found, err := r.readable(ctx, gvr.GroupResource().String(), func(ctx context.Context) error {
 			_, err := migrations.List(ctx, metav1.ListOptions{Limit: 1})

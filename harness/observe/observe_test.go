@@ -37,7 +37,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/virtualcluster"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/internal/poll"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/reporter/publish"
 )
@@ -197,7 +196,7 @@ func prepare(ctx context.Context, t *testing.T, admin *rest.Config) func(ready b
 	pod.SetNamespace("kube-system")
 	pod.SetLabels(map[string]string{"component": "kube-apiserver"})
 	migration := object("migration.k8s.io/v1alpha1", "StorageVersionMigration", "secrets", map[string]any{"spec": map[string]any{"resource": map[string]any{"version": "v1", "resource": "secrets"}}})
-	migration.SetAnnotations(map[string]string{operator.WriteKeyAnnotation: "1"})
+	migration.SetAnnotations(map[string]string{revision.WriteKeyAnnotation: "1"})
 	for _, o := range append(all, key, pod, migration) {
 		gvr, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
 		_, err := client.Resource(gvr).Namespace(o.GetNamespace()).Create(ctx, o, metav1.CreateOptions{})
@@ -221,7 +220,7 @@ func migrate(ctx context.Context, t *testing.T, admin *rest.Config, w wrong) {
 		must(t, err)
 	}
 	if !w.early {
-		patch(operator.Migrations(), "", "secrets", `{"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}`, "status")
+		patch(revision.Migrations(), "", "secrets", `{"status": {"conditions": [{"type": "Succeeded", "status": "True"}]}}`, "status")
 	}
 	patch(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, revision.Namespace, "encryption-key-openshift-kube-apiserver-1", `{"metadata": {"annotations": {"`+revision.KEKAnnotation+`": "kek"}}}`)
 }

@@ -63,7 +63,7 @@ type Topology struct {
 	Start string `yaml:"start,omitempty" enum:"running,stopped" description:"running: healthy; stopped: only etcd and the remote KMS run"`
 	// Lifecycle: an operator begins with nothing encrypted, and numbers the keys itself.
 	Lifecycle string `yaml:"lifecycle,omitempty" enum:"direct,operator" description:"who switches the encryption: direct, the verb encryption; operator, an API server operator as apiserver says"`
-	// Migrator is empty for operator.MigratorOpenShift.
+	// Migrator is empty for revision.MigratorOpenShift.
 	Migrator string `yaml:"migrator,omitempty" enum:"openshift,kubernetes" with:"lifecycle=operator" description:"whose StorageVersionMigrations an operator makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1 (only sim); default openshift"`
 	// RollOut is empty for a pod in place of another.
 	RollOut string `yaml:"rollOut,omitempty" enum:"in-place,surge" with:"lifecycle=operator" description:"how an API server's pod gives way to the next: in-place, it ends first; surge, the next one is ready while the one before is being deleted and serves on, as in HyperShift (only sim); default in-place"`

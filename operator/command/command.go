@@ -25,6 +25,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/preflight"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // Requests a second to the API, and how many at once. A step makes up to fifteen, with three nodes.
@@ -78,7 +79,7 @@ func parse(args []string) (opts options, err error) {
 	flags.DurationVar(&opts.Settle, "settle", opts.Settle, "how long all nodes must report a new kekID before everything is encrypted anew under it")
 	flags.DurationVar(&opts.Retry, "retry", opts.Retry, "pause after a pre-flight check that failed")
 	flags.DurationVar(&opts.check, "check-timeout", 30*time.Second, "how long a pre-flight check may take")
-	flags.StringVar(&migrator, "migrator", operator.MigratorOpenShift, "whose StorageVersionMigrations it makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1")
+	flags.StringVar(&migrator, "migrator", revision.MigratorOpenShift, "whose StorageVersionMigrations it makes: openshift, migration.k8s.io/v1alpha1; kubernetes, storagemigration.k8s.io/v1")
 	flags.BoolVar(&opts.KeepRead, "keep-read-key", opts.KeepRead, "keep the key of before a switch for reading until the next one, as a snapshot of etcd may need it")
 	flags.IntVar(&opts.Keep, "keep", opts.Keep, "how many old revisions, and unused keys, are kept")
 	flags.BoolVar(&opts.leaderElect, "leader-elect", opts.leaderElect, "work only while holding a lease")
@@ -89,7 +90,7 @@ func parse(args []string) (opts options, err error) {
 	if opts.APIServer, err = operator.APIServerOf(name); err != nil {
 		return opts, fmt.Errorf("--operator: %w", err)
 	}
-	opts.Migrations = operator.MigrationsOf(migrator)
+	opts.Migrations = revision.MigrationsOf(migrator)
 	if opts.lease.Namespace == "" {
 		opts.lease.Namespace = opts.OperatorNamespace
 	}
@@ -106,8 +107,8 @@ func parse(args []string) (opts options, err error) {
 	switch {
 	case flags.NArg() > 0:
 		err = fmt.Errorf("%q: expected flags only", flags.Arg(0))
-	case migrator != operator.MigratorOpenShift && migrator != operator.MigratorKubernetes:
-		err = fmt.Errorf("--migrator %q: expected %s or %s", migrator, operator.MigratorOpenShift, operator.MigratorKubernetes)
+	case migrator != revision.MigratorOpenShift && migrator != revision.MigratorKubernetes:
+		err = fmt.Errorf("--migrator %q: expected %s or %s", migrator, revision.MigratorOpenShift, revision.MigratorKubernetes)
 	case opts.Interval <= 0:
 		err = fmt.Errorf("--interval %v: expected a time above 0", opts.Interval)
 	case opts.Settle < 0:

@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/operator/command"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 	"github.com/kmsharness/kmsharness/scenarios/mutants/decisions"
 )
 
@@ -85,7 +86,7 @@ func claimants() []Mutant {
 			Mistake: "migrations of an API that is served, and whose controller runs no more: the switch waits for ever",
 			Virtual: func() virtual.Options {
 				return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-					return command.Main(ctx, h, append(slices.Clone(args), "--migrator="+operator.MigratorOpenShift), stdout, stderr)
+					return command.Main(ctx, h, append(slices.Clone(args), "--migrator="+revision.MigratorOpenShift), stdout, stderr)
 				})
 			},
 		},

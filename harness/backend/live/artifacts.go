@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 var _ backend.Collector = (*Environment)(nil)
@@ -31,7 +31,7 @@ type wantedObjects struct {
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
 func (e *apiServer) artifactObjects() []wantedObjects {
 	all := []wantedObjects{
-		{e.operator.resource, cluster}, {clusterOperators(), e.operator.ClusterOperator}, {lifecycle.Configurations(), cluster},
+		{e.operator.resource, cluster}, {clusterOperators(), e.operator.ClusterOperator}, {revision.Configurations(), cluster},
 		{nodeObjects(), ""}, {leaseObjects(), ""},
 	}
 	if e.traits.RealNodes {

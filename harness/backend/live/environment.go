@@ -17,7 +17,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -185,7 +184,7 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 // UnsupportedReal names what of a scenario no control plane of processes can do, and an operator that does not exist.
 func UnsupportedReal(s *scenario.Scenario) []string {
 	lacks := slices.Concat(UnsupportedVerbs(s, false), UnsupportedAggregated(s), UnsupportedRefusals(s))
-	if s.Topology.Migrator == lifecycle.MigratorKubernetes {
+	if s.Topology.Migrator == revision.MigratorKubernetes {
 		lacks = append(lacks, "migrator "+s.Topology.Migrator+": the harness carries out migrations of this API in simulation only")
 	}
 	if s.Topology.RollOut == scenario.RollOutSurge {

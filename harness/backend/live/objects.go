@@ -15,7 +15,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 type object = map[string]any
@@ -96,7 +96,7 @@ func (c *Client) RemoveNodeObject(ctx context.Context, name string) error {
 
 // configureEncryption sets the type in the cluster's APIServer configuration.
 func (c *Client) configureEncryption(ctx context.Context, kind string) error {
-	_, err := c.Resource(lifecycle.Configurations()).Apply(ctx, cluster, operand.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+	_, err := c.Resource(revision.Configurations()).Apply(ctx, cluster, operand.APIServer(kind), metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 	if err != nil {
 		return fmt.Errorf("set the cluster's encryption type to %s: %w", kind, err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/core"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 const (
@@ -77,7 +78,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 	if err != nil {
 		return fail(err)
 	}
-	apiServer.Migrations = lifecycle.MigrationsOf(p.e.scenario.Topology.Migrator)
+	apiServer.Migrations = revision.MigrationsOf(p.e.scenario.Topology.Migrator)
 	rest, err := p.e.controlPlane.Credentials.RESTConfig(operandUser, []string{"system:masters"}, p.e.controlPlane.ClientServer)
 	if err != nil {
 		return fail(err)
@@ -118,7 +119,7 @@ func (p *operatorProgram) prepare() error {
 	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
 		values["checkTimeout"] = patient(operatorCheckTimeout, p.e.opts.Operator).String()
-		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, lifecycle.MigratorOpenShift)
+		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, revision.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
 		own := extended(p.e.scenario.Topology.Migrator != "", released(p.e.sut.variant(p.operator.Identity), DefaultOperator), MigratingOperator)
 		own = extended(p.e.scenario.Topology.ReadKey == scenario.ReadKeyKept, own, KeepingOperator)

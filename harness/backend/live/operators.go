@@ -184,7 +184,7 @@ func (c *Client) removeOperated(ctx context.Context) error {
 	for _, of := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftAPIServer, revision.OAuthAPIServer} {
 		errs = append(errs, c.removeIn(ctx, secretObjects(), string(of), lifecycle.ConfigKey+"-"))
 	}
-	errs = append(errs, c.Resource(lifecycle.Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	errs = append(errs, c.Resource(revision.Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 	return errors.Join(append(errs, c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret))...)
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
-	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // manifestsOf returns what a cluster needs for the health of an operator: the CRDs in a variant, and the permissions of
@@ -216,7 +216,7 @@ func resetObjects(ctx context.Context, p *ControlPlane, op operator) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.resetOperator(ctx, op, p.Traits.Streaming) })
 	group.Go(func() error {
-		if err := c.remove(ctx, lifecycle.Configurations(), "", cluster); err != nil {
+		if err := c.remove(ctx, revision.Configurations(), "", cluster); err != nil {
 			return err
 		}
 		if p.CRDs == history.CRDsGateOff { // where an operator begins with clear text

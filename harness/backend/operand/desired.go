@@ -15,9 +15,9 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // CredentialSecret is what plugins need to log in, in the namespace operator.Credentials. Every scenario with an operator finds it there.
@@ -65,7 +65,7 @@ func (w Wanted) Write(ctx context.Context, c dynamic.Interface) error {
 			return err
 		}
 	}
-	_, err := c.Resource(operator.Configurations()).Apply(ctx, cr, w.Configuration, options)
+	_, err := c.Resource(revision.Configurations()).Apply(ctx, cr, w.Configuration, options)
 	return err
 }
 

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/operator"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // migrator does what kube-storage-version-migrator, or Kubernetes' own controller, does: it carries out StorageVersionMigrations, one at a time.
@@ -45,8 +45,8 @@ func (m *migrator) step(ctx context.Context) error {
 
 // ended reports whether a migration has a result.
 func ended(u *unstructured.Unstructured) bool {
-	all := operator.ConditionsOf(u)
-	return meta.IsStatusConditionTrue(all, operator.MigrationSucceeded) || meta.IsStatusConditionTrue(all, operator.MigrationFailed)
+	all := revision.ConditionsOf(u)
+	return meta.IsStatusConditionTrue(all, revision.MigrationSucceeded) || meta.IsStatusConditionTrue(all, revision.MigrationFailed)
 }
 
 // now reads a migration; nil if it is gone, or another one.
@@ -78,7 +78,7 @@ func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 // carryOut migrates a resource. A resource that cannot be migrated, because its version is not served for example, is a failed migration.
 func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) error {
 	resource := resourceOf(u)
-	if err := m.result(ctx, u, operator.MigrationRunning, ""); err != nil {
+	if err := m.result(ctx, u, revision.MigrationRunning, ""); err != nil {
 		return err
 	}
 	m.Log.Info("a migration begins", "name", u.GetName(), "resource", resource.String())
@@ -94,9 +94,9 @@ func (m *migrator) carryOut(ctx context.Context, u *unstructured.Unstructured) e
 		return ctx.Err()
 	case err != nil:
 		m.Log.Warn("a migration failed", "name", u.GetName(), "error", err.Error())
-		return m.result(ctx, u, operator.MigrationFailed, err.Error())
+		return m.result(ctx, u, revision.MigrationFailed, err.Error())
 	}
-	return m.result(ctx, u, operator.MigrationSucceeded, "")
+	return m.result(ctx, u, revision.MigrationSucceeded, "")
 }
 
 // watchGone ends a migration whose object was deleted or replaced, as the operator does when it wants something else.
@@ -125,12 +125,12 @@ func (m *migrator) result(ctx context.Context, u *unstructured.Unstructured, kin
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	var all []any
-	for _, one := range []string{operator.MigrationRunning, operator.MigrationSucceeded, operator.MigrationFailed} {
+	for _, one := range []string{revision.MigrationRunning, revision.MigrationSucceeded, revision.MigrationFailed} {
 		c := map[string]any{"type": one, "status": "False", "lastUpdateTime": m.Clock.Now().UTC().Format(time.RFC3339)}
 		if one == kind {
 			c["status"], c["message"] = "True", contract.SafeText(message, contract.MaxDetailChars)
 		}
-		if m.Migrations != operator.Migrations() { // whose conditions are those of all Kubernetes objects
+		if m.Migrations != revision.Migrations() { // whose conditions are those of all Kubernetes objects
 			c["lastTransitionTime"], c["reason"] = c["lastUpdateTime"], "StorageVersionMigration"+one
 			delete(c, "lastUpdateTime")
 		}

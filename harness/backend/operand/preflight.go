@@ -118,7 +118,7 @@ func (p *preflightPods) plugin(ctx context.Context, namespace string) (config.Pl
 	if err != nil && !apierrors.IsNotFound(err) {
 		return config.Plugin{}, fmt.Errorf("read its encryption configuration: %w", err)
 	}
-	u, err := p.Dynamic.Resource(operator.Configurations()).Get(ctx, cr, metav1.GetOptions{})
+	u, err := p.Dynamic.Resource(revision.Configurations()).Get(ctx, cr, metav1.GetOptions{})
 	if err != nil {
 		return config.Plugin{}, fmt.Errorf("read the APIServer configuration: %w", err)
 	}
