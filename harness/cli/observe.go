@@ -42,8 +42,8 @@ type observeFlags struct {
 // intervalsFile has a name by which the viewers of OpenShift's jobs find timelines.
 const intervalsFile = "e2e-timelines_spyglass_kms-health.json"
 
-// heapLimit, in bytes, leaves room for the program itself in a container of 100 MiB. An hour of a hundred nodes takes less.
-const heapLimit = 64 << 20
+// heapLimit, in bytes, is what garbage is collected for: with the program's own pages some 100 MB. An hour of a hundred nodes may need more, and gets it.
+const heapLimit = 40 << 20
 
 func newObserveCommand() *cobra.Command {
 	f := observeFlags{options: observe.Options{NodeSelector: "node-role.kubernetes.io/control-plane", Run: history.Run{Scenario: "observe", Backend: "cluster", Timing: contract.DefaultTiming()}}}
