@@ -59,9 +59,9 @@ func (t *Timeline) foldWith(keep map[int64]bool, same func(last, e Event) bool) 
 
 // Limits of the JSON that a page carries of one run. The whole is in the history.
 const (
-	maxRaw      = 8 << 10  // of one event
+	maxRaw      = 8 << 10 // of one event
 	maxRawTotal = 6 << 20 // of all
-	minRaw      = 512      // of one event, when all have used up theirs
+	minRaw      = 512     // of one event, when all have used up theirs
 )
 
 // addRaw gives each event its JSON, cut where it is long.
