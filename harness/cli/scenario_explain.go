@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/scenario/explain"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
@@ -30,7 +30,7 @@ func newScenarioExplainCommand(x standard.Extensions) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			timing := live.Timing()
+			timing := cluster.Timing()
 			if production || s.Topology.Timing == scenario.TimingProduction {
 				timing = contract.DefaultTiming()
 			}

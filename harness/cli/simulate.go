@@ -18,8 +18,8 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -169,8 +169,8 @@ func (f *simulateFlags) shrinker(line *printer.Progress) swarm.Shrinker {
 func (f *simulateFlags) timing() (contract.Timing, error) {
 	t := contract.DefaultTiming()
 	switch {
-	case f.interval == 0 && f.hours == 0, f.interval == live.Timing().Interval:
-		return live.Timing(), nil
+	case f.interval == 0 && f.hours == 0, f.interval == cluster.Timing().Interval:
+		return cluster.Timing(), nil
 	case f.interval == 0:
 		return t, nil
 	}

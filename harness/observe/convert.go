@@ -98,6 +98,9 @@ func (r *recorder) set(at time.Time, p history.Process, up bool) {
 	for _, state := range states {
 		now := p
 		now.State = state
+		if !up {
+			now.Detail = "as the API shows: its pod is gone or not ready"
+		}
 		r.sink.Record(at, source, &now)
 	}
 }

@@ -206,7 +206,12 @@ func (r *recorder) findKeys(ctx context.Context) error {
 func (r *recorder) readable(ctx context.Context, what string, read func(context.Context) error) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, begin)
 	defer cancel()
-	switch err := read(ctx); {
+	return r.answered(what, read(ctx))
+}
+
+// answered reports whether something could be read, by the error of who tried. It is an error unless it is forbidden or is not there.
+func (r *recorder) answered(what string, err error) (bool, error) {
+	switch {
 	case apierrors.IsForbidden(err):
 		r.options.Progress("not observed, because it is forbidden: " + what)
 		return false, nil

@@ -32,7 +32,7 @@ func (r *recorder) scrape(ctx context.Context) {
 		return // other API servers' metrics are not at this address
 	}
 	keks, err := r.keks(ctx)
-	if found, problem := r.readable(ctx, "/metrics", func(context.Context) error { return err }); !found && problem == nil {
+	if found, problem := r.answered("/metrics", err); !found && problem == nil {
 		return
 	}
 	ticker := time.NewTicker(scrapeEvery)

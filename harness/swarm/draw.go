@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -208,7 +208,7 @@ func (p Plan) flags() (out string) {
 
 func (p Plan) withDefaults() Plan {
 	if p.Timing == (contract.Timing{}) {
-		p.Timing = live.Timing()
+		p.Timing = cluster.Timing()
 	}
 	return p
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter/core"
@@ -108,8 +109,8 @@ func aggregatedPlugins() []Mutant {
 		Virtual: pluginsBy(func(p *startingPlugin) {
 			p.args = slices.Clone(p.args)
 			for i, arg := range p.args {
-				if key, is := strings.CutPrefix(arg, "--key="); is && live.APIServerOfKey(key) != "" {
-					p.args[i] = "--key=" + strings.TrimPrefix(key, live.APIServerOfKey(key)+".")
+				if key, is := strings.CutPrefix(arg, "--key="); is && cluster.APIServerOfKey(key) != "" {
+					p.args[i] = "--key=" + strings.TrimPrefix(key, cluster.APIServerOfKey(key)+".")
 				}
 			}
 		}),

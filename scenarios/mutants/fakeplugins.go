@@ -15,7 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	kmsplugin "github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -69,7 +69,7 @@ type startingPlugin struct {
 // pluginsBy is plugins that are changed before they run, at each start anew. The remote KMS, which is the same program, is not changed.
 func pluginsBy(change func(*startingPlugin)) func() virtual.Options {
 	return func() virtual.Options {
-		return replacing(live.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+		return replacing(cluster.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 			p := &startingPlugin{Host: h, args: args}
 			if args[0] == "serve" {
 				change(p)
@@ -81,7 +81,7 @@ func pluginsBy(change func(*startingPlugin)) func() virtual.Options {
 
 // unlinking is plugins that remove the path of their socket after their end.
 func unlinking() virtual.Options {
-	return replacing(live.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+	return replacing(cluster.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 		code := cli.Main(ctx, h, args, stdout, stderr)
 		if path, serves := strings.CutPrefix(args[1], "--listen=unix://"); serves && args[0] == "serve" {
 			_ = os.Remove(path)

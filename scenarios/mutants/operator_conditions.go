@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator"
@@ -147,7 +147,7 @@ func encryptedByTheFirst() virtual.Options {
 		}
 		return body
 	}, func(o *operator.Options) { o.Decide = wrong.Decide })
-	o.Operator.Command = live.DefaultOperator // as one of others, which encrypts all that it is asked to
+	o.Operator.Command = cluster.DefaultOperator // as one of others, which encrypts all that it is asked to
 	return o
 }
 

@@ -71,7 +71,7 @@ func starters() []Mutant {
 		},
 		{
 			Name: "settings-without-image-unsaid", Scenario: settings, Caught: []string{"steps[1].expect"},
-			Mistake: "an operator that waits for the image without a condition: whoever asked for KMS does not learn what is missing",
+			Mistake: "an operator that waits for the image and sets no condition: nobody learns that the image is missing",
 			Virtual: simulating(decisions.Planning(func(_ core.Observed, p *core.Plan, _ time.Time) { withoutCondition(p, core.ConditionConfig) })),
 		},
 		{

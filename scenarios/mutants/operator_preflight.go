@@ -7,7 +7,7 @@ import (
 
 	kmsapi "k8s.io/kms/apis/v2"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -75,7 +75,7 @@ func checkers() []Mutant {
 			Name: "preflight-of-another-configuration", Scenario: address, Caught: []string{"steps[6].expect"},
 			Mistake: "a result without the hash that was asked for: the operator waits for the one of its configuration",
 			Virtual: func() virtual.Options {
-				return virtual.Options{System: undertest.System{Operator: undertest.Operator{Preflight: live.DefaultPreflight + " --config-hash=AAAAAAA="}}}
+				return virtual.Options{System: undertest.System{Operator: undertest.Operator{Preflight: cluster.DefaultPreflight + " --config-hash=AAAAAAA="}}}
 			},
 		},
 	}

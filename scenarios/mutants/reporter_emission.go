@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
@@ -210,7 +210,7 @@ func backsOff() step {
 }
 
 // accountToken is where a pod finds the token of its service account.
-const accountToken = live.ServiceAccountDir + "/token"
+const accountToken = cluster.ServiceAccountDir + "/token"
 
 // keepCredential lets a reporter use copies of its credential that are made when it starts.
 func keepCredential(r *startingReporter) error {

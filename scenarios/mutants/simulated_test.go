@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/result"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -114,7 +114,7 @@ func TestOlderKeyStays(t *testing.T) {
 	}
 	good := mutants.Mutant{Name: "keeps-older-keys", Scenario: s.Name, Virtual: func() virtual.Options {
 		o := keeps.Virtual()
-		o.Operator.Command = live.DefaultOperator // its stages are those of its objects
+		o.Operator.Command = cluster.DefaultOperator // its stages are those of its objects
 		return o
 	}}
 	o := trial.Run(t.Context(), good, trial.Options{Scenarios: []*scenario.Scenario{&s}, Out: t.TempDir()})

@@ -16,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/kind"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -150,7 +151,7 @@ func (o Options) virtual() (Backend, error) {
 		return nil, err
 	}
 	programs := virtual.Programs()
-	programs[live.PluginProgram] = plugin.Options{Faults: o.Faults}.Main
+	programs[cluster.PluginProgram] = plugin.Options{Faults: o.Faults}.Main
 	names := slices.Sorted(maps.Keys(programs))
 	for _, of := range [][2]string{{"reporter.command", o.Reporter.Command}, {"aggregator.command", o.Aggregator.Command}, {"operator.command", o.Operator.Command},
 		{"operator.preflight", o.Operator.Preflight}, {"plugin.command", o.Plugin.Command}} {

@@ -33,6 +33,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/check"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/observe"
@@ -110,7 +111,7 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // observer has the credential of the ServiceAccount of the manifest, and its rights.
-func observer(ctx context.Context, c *live.ControlPlane) (*rest.Config, error) {
+func observer(ctx context.Context, c *cluster.ControlPlane) (*rest.Config, error) {
 	admin, err := c.Credentials.RESTConfig("kmsharness-admin", []string{"system:masters"}, c.ClientServer)
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
 	containers "github.com/kmsharness/kmsharness/ci/images"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
@@ -125,7 +125,7 @@ type replica struct {
 	identity  *history.Process // that a scenario gave it; nil: none has yet
 }
 
-var _ live.Unit = (*replica)(nil)
+var _ cluster.Unit = (*replica)(nil)
 
 // where is its pod, and the pod's node.
 func (r *replica) where() (pod, node string) {
@@ -147,7 +147,7 @@ func (r *replica) move(pod, node string) (err error) {
 }
 
 // take makes the replica a scenario's.
-func (r *replica) take(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+func (r *replica) take(identity history.Process, command func(context.Context) (cluster.Command, error)) cluster.Unit {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.command, r.identity = argumentsOf(command), &identity
@@ -178,7 +178,7 @@ func (r *replica) Stop(ctx context.Context) error   { return r.held().Stop(ctx) 
 func (r *replica) Kill(ctx context.Context) error   { return r.held().Kill(ctx) }
 func (r *replica) Pause(ctx context.Context) error  { return r.held().Pause(ctx) }
 func (r *replica) Resume(ctx context.Context) error { return r.held().Resume(ctx) }
-func (r *replica) Status() live.Status              { return r.held().Status() }
+func (r *replica) Status() cluster.Status           { return r.held().Status() }
 
 // deploy makes Deployments.
 func deploy(ctx context.Context, client *resources.Resources, all []*deployment, from images) error {
@@ -240,9 +240,9 @@ type places struct {
 }
 
 // OperatorPlace is the pod of an operator that is an image, or else this machine.
-func (l places) OperatorPlace() live.Place {
+func (l places) OperatorPlace() cluster.Place {
 	if l.operator == nil {
-		at := live.PlaceOn(l.Host, l.ClientServer(), l.layout.dir, nil, nil)
+		at := cluster.PlaceOn(l.Host, l.ClientServer(), l.layout.dir, nil, nil)
 		at.PodImage = containers.Registry + l.archives.images.plugin
 		return at
 	}
@@ -251,14 +251,14 @@ func (l places) OperatorPlace() live.Place {
 	return at
 }
 
-func (l places) AggregatorPlace(i int) live.Place { return l.in(l.aggregators, i, l.apiServer) }
+func (l places) AggregatorPlace(i int) cluster.Place { return l.in(l.aggregators, i, l.apiServer) }
 
 // in is the place of the i-th replica of a Deployment, which may be that of an aggregated API server.
-func (l places) in(d *deployment, i int, apiServer string) live.Place {
+func (l places) in(d *deployment, i int, apiServer string) cluster.Place {
 	r := d.replicas[(i-1)%len(d.replicas)]
 	_, node := r.where()
 	own := l.layout.deployedConfig(d.role).sub(apiServer)
-	at := live.Place{
+	at := cluster.Place{
 		Server: l.serverFor(node), Node: node, Dir: own.dir, SeenDir: own.seen, Mode: credentials,
 		MetricsAddress: "127.0.0.1:0", Unit: r.take,
 	}

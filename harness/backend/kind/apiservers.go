@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/e2e-framework/klient/k8s"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -22,18 +22,18 @@ import (
 // behind a Service that the kube-apiservers pass requests on to.
 type aggregatedServers struct {
 	*controlPlane
-	live.Stub
+	cluster.Stub
 	ports       hostPorts
-	nodes       live.Nodes
-	profile     live.Profile
-	states      live.NodeStates
+	nodes       cluster.Nodes
+	profile     cluster.Profile
+	states      cluster.NodeStates
 	aggregators *deployment
 }
 
 // makeFleets makes the aggregated API servers of a shape. Nothing of them runs yet.
 func (p *controlPlane) makeFleets(apiServers []string) error {
 	for i, name := range apiServers {
-		s, err := live.StubOf(name)
+		s, err := cluster.StubOf(name)
 		if err != nil {
 			return err
 		}
@@ -44,11 +44,11 @@ func (p *controlPlane) makeFleets(apiServers []string) error {
 	return nil
 }
 
-func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return f.try(ctx, live.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
+func (f *aggregatedServers) TryPlugin(ctx context.Context, keyID string) (*cluster.Plugin, error) {
+	return f.try(ctx, cluster.HostPlugin{APIServer: f.Stub.APIServer, KeyID: keyID, Profile: &f.profile})
 }
 
-func (f *aggregatedServers) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (f *aggregatedServers) RestartContainer(ctx context.Context, t cluster.Target, ready func(*cluster.Target)) error {
 	return f.restart(ctx, t, f.Stub.APIServer, ready, func(unit string) string {
 		return containerFilter(labelNamespace, f.Namespace, containerName(unit))
 	})
@@ -62,25 +62,25 @@ const (
 )
 
 // makeNode makes what the pod beside a node finds there, and says how it is reached; the pod is the Deployment's.
-func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, keyIDs []string) error {
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *cluster.Node, keyIDs []string) error {
 	name, apiServer := beside.Name, f.Stub.APIServer
 	at := f.layout.node(name).pod(apiServer)
-	if err := f.writeFiles(name, at, live.Plugins(keyIDs...)); err != nil {
+	if err := f.writeFiles(name, at, cluster.Plugins(keyIDs...)); err != nil {
 		return err
 	}
 	s, err := newServer(f.Authority, at.dir, fmt.Sprintf("https://%s:%d", f.address(name), f.ports.apiServer))
 	if err != nil {
 		return err
 	}
-	s.resources, s.plugins = []string{live.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
+	s.resources, s.plugins = []string{cluster.Flunders}, f.pluginsOf(apiServer, name, &f.profile, f.containersFor(keyIDs), func(string) string { return "" })
 	s.command = func(context.Context) ([]string, error) { return f.words(at, f.address(name)), nil }
-	n := &live.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info, Direct: s.client}
-	if n.Admin, err = live.NewAdmin(f.Authority, beside.URL); err != nil {
+	n := &cluster.Node{Name: name, APIServer: apiServer, Server: s, ServerInfo: s.info, Direct: s.client}
+	if n.Admin, err = cluster.NewAdmin(f.Authority, beside.URL); err != nil {
 		return err
 	}
 	// A Deployment's sidecar has no API server of its own node, and goes through the load balancer.
 	own := at.config()
-	n.ReporterPlace = live.Place{
+	n.ReporterPlace = cluster.Place{
 		Server: f.serverFor(name), Aggregators: f.aggregators.addresses(), Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: fmt.Sprintf("http://%s:%d/metrics", f.address(name), f.ports.metrics),
 		Unit: f.units.placeOf(at.unit(unitReporter), name),
@@ -94,11 +94,11 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, key
 }
 
 // writeFiles writes what an API server finds at its start.
-func (f *aggregatedServers) writeFiles(node string, at podFiles, told live.Encryption) error {
+func (f *aggregatedServers) writeFiles(node string, at podFiles, told cluster.Encryption) error {
 	if err := at.make(); err != nil {
 		return err
 	}
-	text, err := encryptionText(told, []string{live.Flunders})
+	text, err := encryptionText(told, []string{cluster.Flunders})
 	if err != nil {
 		return err
 	}
@@ -151,12 +151,12 @@ func (f *aggregatedServers) deploy(ctx context.Context, server string) error {
 	if err := f.create(ctx, server, objects...); err != nil {
 		return err
 	}
-	return live.EachNode(ctx, f.nodes.List(), f.awaitSupervisors)
+	return cluster.EachNode(ctx, f.nodes.List(), f.awaitSupervisors)
 }
 
 // start starts the API servers in the pods, which wait for their command, and makes the kube-apiservers pass requests on. Those run.
 func (f *aggregatedServers) start(ctx context.Context) error {
-	err := live.EachNode(ctx, f.nodes.List(), func(ctx context.Context, n *live.Node) error {
+	err := cluster.EachNode(ctx, f.nodes.List(), func(ctx context.Context, n *cluster.Node) error {
 		if err := serverOf(n).plugins.startUnderTest(ctx); err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Stub.APIServer, err)
 	}
-	service := controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
+	service := controlplane.APIService{Group: cluster.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service}
 	return f.Traits().Install(ctx, f.Authority, &f.controlPlane.nodes, f.Authority.APIService(service, servicePort))
 }
 
@@ -176,19 +176,19 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 // for: a kubelet would start again what was killed before it has heard that the pod is not wanted. Then the pods go, with their
 // sandboxes and sockets.
 type deployed struct {
-	live.Unit         // their programs
+	cluster.Unit      // their programs
 	aggregatedServers *aggregatedServers
-	nodes             []*live.Node
+	nodes             []*cluster.Node
 }
 
 // NodeUnit is of its pods only: nodes are the control plane's.
-func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (f *aggregatedServers) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	return &deployed{Unit: f.states.Of(role, nodes, ready), aggregatedServers: f, nodes: nodes}
 }
 
 // scale asks for the pods, or for none.
 func (d *deployed) scale(ctx context.Context, replicas int) error {
-	return eachPod(ctx, d.aggregatedServers.controlPlane, "pod of "+d.aggregatedServers.Stub.APIServer, d.nodes, func(ctx context.Context, n *live.Node) error {
+	return eachPod(ctx, d.aggregatedServers.controlPlane, "pod of "+d.aggregatedServers.Stub.APIServer, d.nodes, func(ctx context.Context, n *cluster.Node) error {
 		return d.aggregatedServers.scale(ctx, n, replicas)
 	})
 }
@@ -209,7 +209,7 @@ func (d *deployed) Start(ctx context.Context) error {
 }
 
 // scale asks for the pod of a node, or for none, and waits until that is so.
-func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas int) error {
+func (f *aggregatedServers) scale(ctx context.Context, n *cluster.Node, replicas int) error {
 	client, err := f.objects()
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (f *aggregatedServers) scale(ctx context.Context, n *live.Node, replicas in
 }
 
 // awaitSupervisors returns when the supervisor of every container of a node's pod answers.
-func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *live.Node) error {
+func (f *aggregatedServers) awaitSupervisors(ctx context.Context, n *cluster.Node) error {
 	names := []string{unitAPIServer}
 	if len(serverOf(n).plugins.names()) > 0 {
 		names = append(names, unitReporter)

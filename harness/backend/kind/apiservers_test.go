@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
@@ -71,12 +71,12 @@ func TestWordsOfAFurtherAPIServer(t *testing.T) {
 // What was told of a unit on a node finds its way back to the API server that it belongs to.
 func TestNodeOfFiles(t *testing.T) {
 	at := layout{"/run/k1"}.node("cp-1")
-	node := func(apiServer string) *live.Node {
+	node := func(apiServer string) *cluster.Node {
 		s := &server{held: &held{unitKey: unitKey{at.pod(apiServer).dir, unitAPIServer}}}
-		return &live.Node{Name: "cp-1", APIServer: apiServer, Server: s}
+		return &cluster.Node{Name: "cp-1", APIServer: apiServer, Server: s}
 	}
 	n := node("")
-	n.Alongside = []*live.Node{node(history.OpenShiftAPIServer), node(history.OAuthAPIServer)}
+	n.Alongside = []*cluster.Node{node(history.OpenShiftAPIServer), node(history.OAuthAPIServer)}
 	for _, name := range []string{"", history.OpenShiftAPIServer, history.OAuthAPIServer} {
 		if got := nodeOfFiles(n, at.pod(name).dir); got.APIServer != name {
 			t.Errorf("the files of %q are taken for those of %q", name, got.APIServer)
@@ -87,9 +87,9 @@ func TestNodeOfFiles(t *testing.T) {
 	}
 }
 
-func standOf(t *testing.T, apiServer string) live.Stub {
+func standOf(t *testing.T, apiServer string) cluster.Stub {
 	t.Helper()
-	s, err := live.StubOf(apiServer)
+	s, err := cluster.StubOf(apiServer)
 	if err != nil {
 		t.Fatal(err)
 	}

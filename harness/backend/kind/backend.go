@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"sigs.k8s.io/kind/pkg/cluster"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -74,7 +74,7 @@ func New(opts Options) (*Backend, error) {
 	if err := opts.Validate(); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
-	if err := live.CheckPrograms(opts.System, contained); err != nil {
+	if err := cluster.CheckPrograms(opts.System, contained); err != nil {
 		return nil, fmt.Errorf("kind backend: %w", err)
 	}
 	b := &Backend{opts: opts}
@@ -97,7 +97,7 @@ func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string
 		}
 		progress(fmt.Sprintf("node image %s (%s)", b.node, how))
 	}
-	if err := removeStale(ctx, cluster.NewProvider(cluster.ProviderWithDocker()), filepath.Join(s.Dir, "kubeconfig"), progress); err != nil {
+	if err := removeStale(ctx, kindcluster.NewProvider(kindcluster.ProviderWithDocker()), filepath.Join(s.Dir, "kubeconfig"), progress); err != nil {
 		return err
 	}
 	b.archives, err = makeArchives(ctx, s.Programs, filepath.Join(s.Dir, "images"))

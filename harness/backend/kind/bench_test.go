@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
-	"sigs.k8s.io/kind/pkg/cluster"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/image"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/process"
 )
 
@@ -51,7 +51,7 @@ func timePlain(b *testing.B, nodeImage string, nodes int) time.Duration {
 	for range nodes {
 		c.Nodes = append(c.Nodes, v1alpha4.Node{Role: v1alpha4.ControlPlaneRole})
 	}
-	return timeCreate(b, cluster.NewProvider(cluster.ProviderWithDocker()), "plain", nodeImage, c)
+	return timeCreate(b, kindcluster.NewProvider(kindcluster.ProviderWithDocker()), "plain", nodeImage, c)
 }
 
 func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
@@ -60,8 +60,8 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 		b.Fatal(err)
 	}
 	name := fmt.Sprintf(namePrefix+"%d-ready", os.Getpid())
-	boot := &booting{names: live.NodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: pool.Shape{Nodes: nodes},
-		programs: live.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
+	boot := &booting{names: cluster.NodeNames(nodes), bootSpec: bootSpec{name: name, dir: filepath.Join(dir.Path, "k1"), nodeImage: nodeImage, runDir: dir.Path, shape: pool.Shape{Nodes: nodes},
+		programs: cluster.NewPrograms(dir.Path, func(string) {}), progress: func(string) {}}}
 	boot.p = newControlPlane(boot.bootSpec)
 	p := boot.p
 	begin := time.Now()
@@ -80,12 +80,12 @@ func timeOurs(b *testing.B, nodeImage string, nodes int) time.Duration {
 }
 
 // timeCreate makes a cluster, waits until its nodes are ready, and deletes it.
-func timeCreate(b *testing.B, provider *cluster.Provider, name, nodeImage string, c *v1alpha4.Cluster) time.Duration {
+func timeCreate(b *testing.B, provider *kindcluster.Provider, name, nodeImage string, c *v1alpha4.Cluster) time.Duration {
 	kubeconfig := filepath.Join(b.TempDir(), "kubeconfig")
 	c.Name = name
 	begin := time.Now()
-	err := provider.Create(name, cluster.CreateWithV1Alpha4Config(c), cluster.CreateWithNodeImage(nodeImage), cluster.CreateWithKubeconfigPath(kubeconfig),
-		cluster.CreateWithWaitForReady(readyTimeout), cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))
+	err := provider.Create(name, kindcluster.CreateWithV1Alpha4Config(c), kindcluster.CreateWithNodeImage(nodeImage), kindcluster.CreateWithKubeconfigPath(kubeconfig),
+		kindcluster.CreateWithWaitForReady(readyTimeout), kindcluster.CreateWithDisplayUsage(false), kindcluster.CreateWithDisplaySalutation(false))
 	took := time.Since(begin)
 	if closing := provider.Delete(name, kubeconfig); err != nil || closing != nil {
 		b.Fatal(err, closing)

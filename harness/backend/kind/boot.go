@@ -11,12 +11,13 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
-	"sigs.k8s.io/kind/pkg/cluster"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 	"sigs.k8s.io/kind/pkg/exec"
 	"sigs.k8s.io/kind/pkg/log"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -26,7 +27,7 @@ import (
 type bootSpec struct {
 	name, dir, nodeImage, runDir string
 	shape                        pool.Shape
-	programs                     *live.Programs
+	programs                     *cluster.Programs
 	archives                     archives
 	progress                     func(string)
 }
@@ -41,7 +42,7 @@ type booting struct {
 // boot creates a cluster and wires it. On error it gives what was made, which the caller closes.
 func boot(ctx context.Context, spec bootSpec) (*controlPlane, error) {
 	spec.progress = timed(time.Now(), spec.progress)
-	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: live.NodeNames(spec.shape.Nodes)}
+	b := &booting{bootSpec: spec, p: newControlPlane(spec), names: cluster.NodeNames(spec.shape.Nodes)}
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
 	defer cancel()
 	for _, step := range []func(context.Context) error{b.prepareFolders, b.prepare, b.create, b.wire, b.wireNodes} {
@@ -69,7 +70,7 @@ func (b *booting) prepareFolders(context.Context) error {
 		return err
 	}
 	for _, name := range b.names {
-		if err := l.node(name).prepare(live.Plugins(firstKeyID)); err != nil {
+		if err := l.node(name).prepare(cluster.Plugins(firstKeyID)); err != nil {
 			return err
 		}
 	}
@@ -105,12 +106,12 @@ func (b *booting) prepare(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	b.p.kms, err = live.StartRemoteKMS(ctx, b.p.Host, shared, b.p.layout.logs())
+	b.p.kms, err = cluster.StartRemoteKMS(ctx, b.p.Host, shared, b.p.layout.logs())
 	return err
 }
 
 // prepare makes the folders of a node, and writes what its pods find there at their start.
-func (n nodeLayout) prepare(told live.Encryption) error {
+func (n nodeLayout) prepare(told cluster.Encryption) error {
 	if err := errors.Join(n.pod("").make(), n.makeProxyFolder(), os.MkdirAll(n.sockets(), socketFolder)); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func (n nodeLayout) prepare(told live.Encryption) error {
 	if told.File != nil {
 		text = told.File // in the node the sockets are where it says
 	}
-	return errors.Join(os.WriteFile(n.file(encryptionFile), text, 0o644), os.WriteFile(n.file(auditPolicy), live.AuditPolicy(), 0o644))
+	return errors.Join(os.WriteFile(n.file(encryptionFile), text, 0o644), os.WriteFile(n.file(auditPolicy), cluster.AuditPolicy(), 0o644))
 }
 
 // create lets kind make the cluster. It cannot be interrupted; what it made is deleted by Close.
@@ -137,11 +138,11 @@ func (b *booting) create(ctx context.Context) error {
 }
 
 // createCluster lets kind make a cluster.
-func createCluster(provider *cluster.Provider, name, nodeImage, kubeconfig string, c *v1alpha4.Cluster, more ...cluster.CreateOption) error {
+func createCluster(provider *kindcluster.Provider, name, nodeImage, kubeconfig string, c *v1alpha4.Cluster, more ...kindcluster.CreateOption) error {
 	return provider.Create(name, append(more,
-		cluster.CreateWithV1Alpha4Config(c), cluster.CreateWithNodeImage(nodeImage),
-		cluster.CreateWithKubeconfigPath(kubeconfig), cluster.CreateWithRetain(true),
-		cluster.CreateWithDisplayUsage(false), cluster.CreateWithDisplaySalutation(false))...)
+		kindcluster.CreateWithV1Alpha4Config(c), kindcluster.CreateWithNodeImage(nodeImage),
+		kindcluster.CreateWithKubeconfigPath(kubeconfig), kindcluster.CreateWithRetain(true),
+		kindcluster.CreateWithDisplayUsage(false), kindcluster.CreateWithDisplaySalutation(false))...)
 }
 
 // noFsync lets etcd leave its writes in the page cache, which outlives a container that is killed. A disk that is slow to sync would make all
@@ -217,7 +218,7 @@ func (b *booting) wire(ctx context.Context) error {
 // findLoadBalancer finds kind's, or takes the single node for it.
 func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	lb := b.p.lb
-	lb.container, lb.record, lb.phase = b.p.container(b.names[0]), b.p.Record, live.Running
+	lb.container, lb.record, lb.phase = b.p.container(b.names[0]), b.p.Record, cluster.Running
 	if len(b.names) > 1 {
 		lb.container = container(b.name + "-external-load-balancer")
 		if lb.ip, err = lb.container.address(ctx); err != nil {
@@ -228,7 +229,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if lb.client, err = live.NewAdmin(b.p.Authority, "https://"+published); err != nil {
+	if lb.client, err = cluster.NewAdmin(b.p.Authority, "https://"+published); err != nil {
 		return err
 	}
 	b.p.front, err = netfault.NewLink(host.Host{}, "clients to the load balancer", published)
@@ -239,7 +240,7 @@ func (b *booting) findLoadBalancer(ctx context.Context) (err error) {
 // long enough for controller manager and scheduler to lose their leases.
 func (b *booting) wireNodes(ctx context.Context) error {
 	b.progress("images go to the nodes, and the aggregator is deployed")
-	nodes := make([]*live.Node, len(b.names))
+	nodes := make([]*cluster.Node, len(b.names))
 	all, making := errgroup.WithContext(ctx)
 	for i, name := range b.names {
 		all.Go(func() (err error) {
@@ -268,14 +269,16 @@ func (b *booting) wireNodes(ctx context.Context) error {
 	}
 	b.progress("plugins and reporters go into the API servers' pods")
 	// All before any: a kubelet may listen to the API server of another node.
-	known := func(ctx context.Context, n *live.Node) error { return kubeletKnows(ctx, b.p.container(n.Name), n.Name) }
-	if err := live.EachNode(ctx, nodes, known); err != nil {
+	known := func(ctx context.Context, n *cluster.Node) error {
+		return kubeletKnows(ctx, b.p.container(n.Name), n.Name)
+	}
+	if err := cluster.EachNode(ctx, nodes, known); err != nil {
 		return err
 	}
-	inject := func(ctx context.Context, n *live.Node) error {
+	inject := func(ctx context.Context, n *cluster.Node) error {
 		return inject(ctx, b.p.container(n.Name), serverOf(n), b.p.spec(n))
 	}
-	if err := live.EachNode(ctx, nodes, inject); err != nil {
+	if err := cluster.EachNode(ctx, nodes, inject); err != nil {
 		return err
 	}
 	for _, n := range nodes {
@@ -295,7 +298,7 @@ func (b *booting) wireNodes(ctx context.Context) error {
 }
 
 // deployFleets makes the pods of the aggregated API servers; what is in them waits.
-func (b *booting) deployFleets(ctx context.Context, nodes []*live.Node, server string) error {
+func (b *booting) deployFleets(ctx context.Context, nodes []*cluster.Node, server string) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, f := range b.p.fleets {
 		for _, n := range nodes {
@@ -344,7 +347,7 @@ const explainTimeout = time.Minute
 func explain(ctx context.Context, p *controlPlane, failed error, dir string) string {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
-	missing := errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.logsOf(live.NodeNames(p.shape.Nodes)), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
+	missing := errors.Join(os.MkdirAll(dir, 0o755), recorder.CopyLogs(p.logsOf(cluster.NodeNames(p.shape.Nodes)), dir), p.clusters.export(ctx, filepath.Join(dir, "kind"), func(string) {}))
 	for _, c := range controlPlanes(p.clusters.name, p.shape.Nodes) {
 		missing = errors.Join(missing, c.copyOut(ctx, filepath.Dir(manifest), filepath.Join(dir, "kind", string(c), "manifests")))
 	}

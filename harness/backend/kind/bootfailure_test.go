@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -19,7 +19,7 @@ import (
 // failedPlane is one of which a node and the load balancer were made.
 func failedPlane(t *testing.T) *controlPlane {
 	t.Helper()
-	b := bootSpec{name: "k", dir: t.TempDir(), runDir: t.TempDir(), shape: pool.Shape{Nodes: 1}, programs: live.NewPrograms(t.TempDir(), func(string) {}), progress: func(string) {}}
+	b := bootSpec{name: "k", dir: t.TempDir(), runDir: t.TempDir(), shape: pool.Shape{Nodes: 1}, programs: cluster.NewPrograms(t.TempDir(), func(string) {}), progress: func(string) {}}
 	p := newControlPlane(b)
 	t.Cleanup(func() {
 		if err := p.Supervisor.Close(context.Background()); err != nil {

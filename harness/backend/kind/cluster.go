@@ -17,6 +17,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -96,7 +97,7 @@ func (c *Cluster) RESTConfig() (*rest.Config, error) {
 
 // Ready returns when every API server is, and every node can run pods.
 func (c *Cluster) Ready(ctx context.Context) error {
-	if err := live.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error { return n.Server.Ready(ctx) }); err != nil {
+	if err := cluster.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *cluster.Node) error { return n.Server.Ready(ctx) }); err != nil {
 		return err
 	}
 	client, err := c.controlPlane.objectsThrough(c.controlPlane.ClientServer())
@@ -119,7 +120,7 @@ func nodeReady(o k8s.Object) bool {
 
 // LoadArchive imports an archive of images into every node.
 func (c *Cluster) LoadArchive(ctx context.Context, file string) error {
-	return live.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *live.Node) error {
+	return cluster.EachNode(ctx, c.controlPlane.nodes.List(), func(ctx context.Context, n *cluster.Node) error {
 		return c.controlPlane.container(n.Name).importArchive(ctx, file)
 	})
 }

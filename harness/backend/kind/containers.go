@@ -13,8 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	events "github.com/kmsharness/kmsharness/harness/record/container"
@@ -155,7 +155,7 @@ func stream(ctx context.Context, use func([]byte) error, args ...string) error {
 // ofAggregated says whether a namespace is that of a further API server.
 func ofAggregated(namespace string) bool {
 	return slices.ContainsFunc(scenario.APIServers(), func(name string) bool {
-		s, err := live.StubOf(name)
+		s, err := cluster.StubOf(name)
 		return err == nil && s.Namespace == namespace
 	})
 }

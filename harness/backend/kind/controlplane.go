@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/kind/pkg/cluster"
+	kindcluster "sigs.k8s.io/kind/pkg/cluster"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -37,8 +39,8 @@ func shapeOf(s *scenario.Scenario) pool.Shape {
 
 // controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a live.ControlPlane.
 type controlPlane struct {
-	*live.Host // of the remote KMS
-	*live.Tainted
+	*cluster.Host // of the remote KMS
+	*cluster.Tainted
 	controlplane.Authority // of the cluster
 	machines
 	links
@@ -56,10 +58,10 @@ type controlPlane struct {
 	podShape            // of the current scenario
 	kindSaid     string // output of the command with which kind failed
 
-	kms         *live.RemoteKMS
-	nodes       live.Nodes
+	kms         *cluster.RemoteKMS
+	nodes       cluster.Nodes
 	fleets      []*aggregatedServers // aggregated API servers
-	profile     live.Profile         // of the plugins
+	profile     cluster.Profile      // of the plugins
 	aggregators *deployment
 	operator    *deployment // of an operator under test that is an image; nil: there is none
 	installed   map[string]bool
@@ -67,25 +69,25 @@ type controlPlane struct {
 	kept        *addresses // of nodes without power; changed by one action at a time
 }
 
-func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: kubePods{p}, Places: p.places(), Roller: kubePods{p}}}
+func (p *controlPlane) Parts() *cluster.ControlPlane {
+	all := []cluster.APIServer{{Nodes: &p.nodes, Encrypted: cluster.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: kubePods{p}, Places: p.places(), Roller: kubePods{p}}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
+		all = append(all, cluster.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: places{p, f.aggregators, f.Stub.APIServer}, Roller: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: membership{p}, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
+	return &cluster.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: membership{p}, Network: p, Storage: p, Credentials: p, Recording: p, KMS: p.kms,
 		ClientServer: p.ClientServer(), MarkDirty: p.MarkDirty, Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
 // newControlPlane is a plane of which nothing has been made yet.
 func newControlPlane(b bootSpec) *controlPlane {
-	host := live.NewHost(b.programs, b.runDir)
+	host := cluster.NewHost(b.programs, b.runDir)
 	// A reset brings the nodes back and gives the API servers their configuration again, and etcd can only have been paused. Nodes and pods that did not
 	// start again are not worth another try, and the KMS of a plugin under test is not known.
-	tainted := live.TaintedBy(live.TaintedProgram, live.TaintedPower, live.TaintedData, live.TaintedKMS)
+	tainted := cluster.TaintedBy(cluster.TaintedProgram, cluster.TaintedPower, cluster.TaintedData, cluster.TaintedKMS)
 	p := &controlPlane{Host: host, Tainted: tainted, units: newUnits(host), layout: layout{b.dir}, archives: b.archives,
 		shape: b.shape, installed: map[string]bool{}}
 	p.clusters = &kindClusters{name: b.name, nodeImage: b.nodeImage, layout: p.layout,
-		provider: cluster.NewProvider(cluster.ProviderWithDocker(), cluster.ProviderWithLogger(logger{progress: b.progress}))}
+		provider: kindcluster.NewProvider(kindcluster.ProviderWithDocker(), kindcluster.ProviderWithLogger(logger{progress: b.progress}))}
 	p.aggregators = newDeployment(aggregatorsOf(""), history.RoleAggregator, replicas, p.layout.deployed(history.RoleAggregator).dir, p.units)
 	p.aggregators.streams = b.shape.Streams()
 	if b.archives.images.operatorUnderTest != "" {
@@ -98,8 +100,8 @@ func newControlPlane(b bootSpec) *controlPlane {
 	return p
 }
 
-func (p *controlPlane) Traits() live.Traits {
-	return live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes,
+func (p *controlPlane) Traits() cluster.Traits {
+	return cluster.Traits{Backend: Name, Timing: cluster.Timing(), Tolerance: Tolerance, Takeover: cluster.Takeover, MaxNodes: maxNodes,
 		RealNodes: true, Outlives: true, EncryptionPoll: encryptionPoll, Dir: p.layout.dir, Streaming: p.shape.Streams()}
 }
 
@@ -109,12 +111,12 @@ func (p *controlPlane) places() places { return places{p, p.aggregators, ""} }
 // ClientServer is the URL of the load balancer for clients of this machine.
 func (p *controlPlane) ClientServer() string { return "https://" + p.front.Addr() }
 
-func (p *controlPlane) LoadBalancer() live.Unit { return p.lb }
+func (p *controlPlane) LoadBalancer() cluster.Unit { return p.lb }
 
-func (p *controlPlane) Logs() []live.LogDir { return p.logsOf(p.nodes.Names()) }
+func (p *controlPlane) Logs() []cluster.LogDir { return p.logsOf(p.nodes.Names()) }
 
 // logsOf are the folders with logs of programs under test, also of nodes that are not known yet.
-func (p *controlPlane) logsOf(nodes []string) []live.LogDir {
+func (p *controlPlane) logsOf(nodes []string) []cluster.LogDir {
 	all := p.layout.sharedLogs()
 	for _, name := range nodes {
 		all = append(all, p.layout.node(name).pod("").logs(name+"-")...)
@@ -126,7 +128,7 @@ func (p *controlPlane) logsOf(nodes []string) []live.LogDir {
 }
 
 func (p *controlPlane) Vacate(ctx context.Context) string {
-	if err := live.Purge(ctx, p.Parts()); err != nil {
+	if err := objects.Purge(ctx, p.Parts()); err != nil {
 		return err.Error()
 	}
 	return p.Dirty()
@@ -155,9 +157,9 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	return errors.Join(append(errs, os.RemoveAll(p.layout.dir))...)
 }
 
-// Reset implements pool.Plane; what it proves is live.Reset's.
+// Reset implements pool.Plane; what it proves is objects.Reset's.
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	plan, err := pool.PlanRepair(live.NodeNames(p.shape.Nodes), p.nodes.Names(), p.leaves)
+	plan, err := pool.PlanRepair(cluster.NodeNames(p.shape.Nodes), p.nodes.Names(), p.leaves)
 	if err != nil {
 		return err
 	}
@@ -169,7 +171,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	for _, f := range p.fleets {
 		restore = append(restore, func(ctx context.Context) error { return restorePods(ctx, f.nodes.List(), p.podShape, f, keyIDs) })
 	}
-	return live.Reset(ctx, p.Parts(), s, restore...)
+	return objects.Reset(ctx, p.Parts(), s, restore...)
 }
 
 // restore ends faults, and gives the cluster the nodes and pods of a scenario.
@@ -180,12 +182,12 @@ func (p *controlPlane) restore(ctx context.Context, plan pool.Repair, keyIDs []s
 	if err := makeNamespace(ctx, p); err != nil {
 		return err
 	}
-	stay := slices.DeleteFunc(p.nodes.List(), func(n *live.Node) bool { return slices.Contains(plan.Out, n.Name) })
-	resume := func(ctx context.Context, n *live.Node) error { // a scenario may have left etcd paused
+	stay := slices.DeleteFunc(p.nodes.List(), func(n *cluster.Node) bool { return slices.Contains(plan.Out, n.Name) })
+	resume := func(ctx context.Context, n *cluster.Node) error { // a scenario may have left etcd paused
 		_, err := p.container(n.Name).exec(ctx, "pkill", "-CONT", "-x", "etcd")
 		return err
 	}
-	if err := live.EachNode(ctx, stay, resume); err != nil {
+	if err := cluster.EachNode(ctx, stay, resume); err != nil {
 		return err
 	}
 	if err := restorePods(ctx, stay, p.podShape, kubePods{p}, keyIDs); err != nil {
@@ -196,7 +198,7 @@ func (p *controlPlane) restore(ctx context.Context, plan pool.Repair, keyIDs []s
 		return err
 	}
 	for _, name := range plan.In { // one after another: etcd takes one new member at a time
-		if _, err := nodes.AddNode(ctx, name, live.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
+		if _, err := nodes.AddNode(ctx, name, cluster.Plugins(keyIDs...), func(context.Context) error { return nil }); err != nil {
 			return fmt.Errorf("bring %s back: %w", name, err)
 		}
 	}
@@ -256,7 +258,7 @@ func (c container) collect(ctx context.Context, private, dir string) (err error)
 	if err != nil {
 		return err
 	}
-	if text, err = live.WithoutSecrets(text); err != nil {
+	if text, err = cluster.WithoutSecrets(text); err != nil {
 		return fmt.Errorf("kubeadm configuration: %w", err)
 	}
 	return os.WriteFile(filepath.Join(dir, "kubeadm.yaml"), text, 0o644)

@@ -10,14 +10,14 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // etcdMembers are the etcd members of the nodes, past every API server.
 type etcdMembers struct {
 	tls      *tls.Config
-	nodes    *live.Nodes
+	nodes    *cluster.Nodes
 	machines *machines
 	record   func(at time.Time, p history.Process)
 }
@@ -58,9 +58,9 @@ func (e *etcdMembers) through(do func(node string) error) error {
 }
 
 // RangeEtcd implements live.Storage.
-func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
+func (e *etcdMembers) RangeEtcd(ctx context.Context, r cluster.Range) (found []cluster.KeyValue, more bool, err error) {
 	err = e.through(func(node string) (err error) {
-		found, more, err = live.RangeEtcdGateway(ctx, e.transport(), e.url(node), r)
+		found, more, err = cluster.RangeEtcdGateway(ctx, e.transport(), e.url(node), r)
 		return err
 	})
 	return found, more, err
@@ -68,7 +68,7 @@ func (e *etcdMembers) RangeEtcd(ctx context.Context, r live.Range) (found []live
 
 // Snapshot implements live.Storage.
 func (e *etcdMembers) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
-	return live.SnapshotEtcdGateway(ctx, e, from, end, func(ctx context.Context, path string, question any) error {
+	return cluster.SnapshotEtcdGateway(ctx, e, from, end, func(ctx context.Context, path string, question any) error {
 		return e.through(func(node string) error { return e.ask(ctx, node, path, question, nil) })
 	})
 }
@@ -101,16 +101,16 @@ func (e *etcdMembers) remove(ctx context.Context, name string) error {
 
 // ask asks the member of a node through its JSON gateway.
 func (e *etcdMembers) ask(ctx context.Context, node, path string, question, answer any) error {
-	return live.AskEtcdGateway(ctx, e.transport(), e.url(node)+path, question, answer)
+	return cluster.AskEtcdGateway(ctx, e.transport(), e.url(node)+path, question, answer)
 }
 
 // Etcd implements live.Storage.
-func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
-	var all []live.Target
+func (e *etcdMembers) Etcd(node string) ([]cluster.Target, error) {
+	var all []cluster.Target
 	for _, name := range e.nodes.Names() {
 		if node == "" || node == "all" || node == name {
 			identity := history.Process{Role: history.RoleEtcd, Node: name}
-			all = append(all, live.Target{Unit: e.member(identity), Identity: identity})
+			all = append(all, cluster.Target{Unit: e.member(identity), Identity: identity})
 		}
 	}
 	if len(all) == 0 {
@@ -122,12 +122,12 @@ func (e *etcdMembers) Etcd(node string) ([]live.Target, error) {
 var errEtcdOnlyPauses = errors.New("etcd in a static pod can be paused and resumed here: the kubelet starts it again as soon as it ends")
 
 // etcdMember is the member of a node as a unit.
-type etcdMember struct{ live.Phases }
+type etcdMember struct{ cluster.Phases }
 
 // member can stand still; one that ends is the kubelet's to start again, whenever that likes.
-func (e *etcdMembers) member(identity history.Process) live.Unit {
+func (e *etcdMembers) member(identity history.Process) cluster.Unit {
 	container := e.machines.container(identity.Node)
-	return etcdMember{func(ctx context.Context, _ live.Phase, state string) error {
+	return etcdMember{func(ctx context.Context, _ cluster.Phase, state string) error {
 		signal := map[string]string{history.ProcessPaused: "-STOP", history.ProcessResumed: "-CONT"}[state]
 		if signal == "" {
 			return errEtcdOnlyPauses
@@ -143,4 +143,4 @@ func (e *etcdMembers) member(identity history.Process) live.Unit {
 }
 
 // Status implements live.Unit.
-func (etcdMember) Status() live.Status { return live.Status{Phase: live.Running} }
+func (etcdMember) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 )
 
 const (
@@ -42,12 +42,12 @@ WantedBy=multi-user.target
 }
 
 // startFronts puts a front before the API server of every node, and makes the load balancer lead there, if the API servers are to send Alt-Svc.
-func (p *controlPlane) startFronts(ctx context.Context, nodes []*live.Node) error {
+func (p *controlPlane) startFronts(ctx context.Context, nodes []*cluster.Node) error {
 	if !p.shape.Advertises {
 		return nil
 	}
-	start := func(ctx context.Context, n *live.Node) error { return startFront(ctx, p.container(n.Name)) }
-	if err := live.EachNode(ctx, nodes, start); err != nil {
+	start := func(ctx context.Context, n *cluster.Node) error { return startFront(ctx, p.container(n.Name)) }
+	if err := cluster.EachNode(ctx, nodes, start); err != nil {
 		return err
 	}
 	return p.lb.lead(ctx, membership{p}.serving())

@@ -14,9 +14,9 @@ import (
 	"github.com/kmsharness/kmsharness/ci/images/archive"
 	"github.com/kmsharness/kmsharness/harness/assets"
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 )
@@ -29,7 +29,7 @@ type archives struct {
 }
 
 // makeArchives writes them to dir.
-func makeArchives(ctx context.Context, programs *live.Programs, dir string) (archives, error) {
+func makeArchives(ctx context.Context, programs *cluster.Programs, dir string) (archives, error) {
 	var a archives
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return a, err
@@ -98,8 +98,8 @@ func (a *archives) takeUnderTest(ctx context.Context, s *undertest.System, dir s
 		role, image, args string
 		as, command       *string
 	}{
-		{history.RoleReporter, s.Reporter.Image, argsOr(s.Reporter.Args, live.DefaultReporter), &a.images.reporter, &s.Reporter.Command},
-		{history.RoleOperator, s.Operator.Image, argsOr(s.Operator.Args, live.DefaultOperator), &a.images.operatorUnderTest, &s.Operator.Command},
+		{history.RoleReporter, s.Reporter.Image, argsOr(s.Reporter.Args, cluster.DefaultReporter), &a.images.reporter, &s.Reporter.Command},
+		{history.RoleOperator, s.Operator.Image, argsOr(s.Operator.Args, cluster.DefaultOperator), &a.images.operatorUnderTest, &s.Operator.Command},
 		{history.RolePlugin, s.Plugin.Image, "", &a.images.pluginUnderTest, nil},
 	} {
 		if of.image == "" {

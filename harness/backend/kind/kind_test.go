@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kmsharness/kmsharness/altsvc/advertise/front"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -152,7 +152,7 @@ func TestSpecOfThePod(t *testing.T) {
 		t.Errorf("sidecars %s", got)
 	}
 	account := s.Sidecars[3].Mounts[4]
-	if words := strings.Join(s.Sidecars[3].Command, " "); account.MountPath != live.ServiceAccountDir || account.HostPath != "/var/lib/kmsharness/config/account" ||
+	if words := strings.Join(s.Sidecars[3].Command, " "); account.MountPath != cluster.ServiceAccountDir || account.HostPath != "/var/lib/kmsharness/config/account" ||
 		!strings.Contains(words, "--env KUBERNETES_SERVICE_HOST=lb --env KUBERNETES_SERVICE_PORT=6443") {
 		t.Errorf("the reporter has no in-cluster configuration: %s, %+v", words, account)
 	}
@@ -162,7 +162,7 @@ func TestSpecOfThePod(t *testing.T) {
 }
 
 func TestEncryption(t *testing.T) {
-	text, err := encryptionText(live.Plugins("2", "1"), nil)
+	text, err := encryptionText(cluster.Plugins("2", "1"), nil)
 	first, second := strings.Index(string(text), "kms-2"), strings.Index(string(text), "kms-1")
 	if err != nil || first < 0 || second < first || !strings.Contains(string(text), "unix:///var/run/kmsplugin/kms-2.sock") {
 		t.Errorf("%s, %v", text, err)
@@ -240,7 +240,7 @@ func line(text, prefix string) string {
 func TestServerOfAReporter(t *testing.T) {
 	p := &controlPlane{layout: layout{"/run/k1"}, links: links{lb: &loadBalancer{ip: lbIP, container: "lb", fronts: true}}, aggregators: newDeployment(aggregators, history.RoleAggregator, 1, "", nil)}
 	p.aggregators.replicas[0].streams = "10.96.0.7:9443"
-	n := &live.Node{Name: "cp-1"}
+	n := &cluster.Node{Name: "cp-1"}
 	for _, c := range []struct{ connectivity, want string }{
 		{"", "https://127.0.0.1:6443"}, {history.ConnectService, "https://lb:6443"}, {history.ConnectAltSvc, "https://9.9.9.9:6443"}, {history.ConnectStream, "https://127.0.0.1:6443"},
 	} {
@@ -315,14 +315,14 @@ func TestEntrypoint(t *testing.T) {
 			t.Errorf("%s: %s", bad, got)
 		}
 	}
-	if got := argsOr("", live.DefaultReporter); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
+	if got := argsOr("", cluster.DefaultReporter); !strings.HasPrefix(got, "--kms-sockets={sockets} ") {
 		t.Error(got)
 	}
 }
 
 // What a further API server encrypts is not secrets.
 func TestEncryptionOfAFurtherAPIServer(t *testing.T) {
-	text, err := encryptionText(live.Plugins("1"), []string{live.Flunders})
+	text, err := encryptionText(cluster.Plugins("1"), []string{cluster.Flunders})
 	if err != nil || !strings.Contains(string(text), "flunders.wardle.example.com") || strings.Contains(string(text), "secrets") {
 		t.Errorf("%s, %v", text, err)
 	}

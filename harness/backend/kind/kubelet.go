@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/operator"
 )
@@ -22,13 +22,13 @@ const portKubelet = "10250"
 
 // kubelet is a client of the kubelet of the node with an address. A kubelet uses the API server of its own node, so what it says of a pod that keeps this API
 // server from starting can be read nowhere else. Kubeadm signs the kubelet's certificate with nothing that is known here.
-func kubelet(a controlplane.Authority, address string) (*live.Client, error) {
+func kubelet(a controlplane.Authority, address string) (*cluster.Client, error) {
 	config, err := a.AdminConfig("https://" + address + ":" + portKubelet)
 	if err != nil {
 		return nil, err
 	}
 	config.TLSClientConfig = rest.TLSClientConfig{Insecure: true, CertData: config.CertData, KeyData: config.KeyData}
-	return live.NewClient(config)
+	return cluster.NewClient(config)
 }
 
 // kubeletAnswers lets every client with a certificate of the cluster ask a kubelet. By default a kubelet asks the API server of its own node who may,
@@ -39,7 +39,7 @@ authorization: {mode: AlwaysAllow}
 `
 
 // kubeletPods are the pods of a node, as its kubelet has them.
-func kubeletPods(ctx context.Context, kubelet *live.Client) (*corev1.PodList, error) {
+func kubeletPods(ctx context.Context, kubelet *cluster.Client) (*corev1.PodList, error) {
 	text, err := kubelet.Get(ctx, "/pods")
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func kubeletPods(ctx context.Context, kubelet *live.Client) (*corev1.PodList, er
 const workingPods = "kubelet_working_pods"
 
 // endingStaticPods is how many static pods a kubelet has something to do for that have no manifest any more. One that has no such metric has none.
-func endingStaticPods(ctx context.Context, kubelet *live.Client) (n int, err error) {
+func endingStaticPods(ctx context.Context, kubelet *cluster.Client) (n int, err error) {
 	text, err := kubelet.Get(ctx, "/metrics")
 	if err != nil {
 		return 0, err
@@ -88,12 +88,12 @@ func revisedPod(pods *corev1.PodList, namespace, name string, revision int) *cor
 }
 
 // waitingPlugins are the containers for plugins of a pod that cannot run; units are those of the pod's plugins.
-func waitingPlugins(pod *corev1.Pod, units []string) []live.WaitingContainer {
-	var all []live.WaitingContainer
+func waitingPlugins(pod *corev1.Pod, units []string) []cluster.WaitingContainer {
+	var all []cluster.WaitingContainer
 	for _, s := range pod.Status.InitContainerStatuses {
 		for _, unit := range units {
 			if why := operator.WhyWaiting(s); why != "" && s.Name == containerName(unit) {
-				all = append(all, live.WaitingContainer{Name: s.Name, Plugin: strings.TrimPrefix(unit, unitOfPlugin("")), Reason: why})
+				all = append(all, cluster.WaitingContainer{Name: s.Name, Plugin: strings.TrimPrefix(unit, unitOfPlugin("")), Reason: why})
 			}
 		}
 	}

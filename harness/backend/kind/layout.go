@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -41,14 +41,14 @@ func (l layout) deployedConfig(role string) podFiles {
 
 // pluginsUnderTest is the folder of what plugins under test share over all nodes.
 func (l layout) pluginsUnderTest() podFiles {
-	return podFiles{l.shared(), inNodeShared}.sub(live.PluginShared)
+	return podFiles{l.shared(), inNodeShared}.sub(cluster.PluginShared)
 }
 
 // sharedLogs are the folders with logs that belong to no node.
-func (l layout) sharedLogs() []live.LogDir {
-	all := []live.LogDir{{Dir: l.logs()}, {Dir: l.shared()}}
+func (l layout) sharedLogs() []cluster.LogDir {
+	all := []cluster.LogDir{{Dir: l.logs()}, {Dir: l.shared()}}
 	for _, role := range deployedRoles() {
-		all = append(all, live.LogDir{Dir: l.deployed(role).dir})
+		all = append(all, cluster.LogDir{Dir: l.deployed(role).dir})
 	}
 	return all
 }
@@ -98,11 +98,11 @@ func (f podFiles) make() error {
 }
 
 // logs are the folders with logs of the pod.
-func (f podFiles) logs(prefix string) []live.LogDir {
-	all := []live.LogDir{{Dir: f.dir, Prefix: prefix}, {Dir: f.of(unitReporter).dir, Prefix: prefix}}
+func (f podFiles) logs(prefix string) []cluster.LogDir {
+	all := []cluster.LogDir{{Dir: f.dir, Prefix: prefix}, {Dir: f.of(unitReporter).dir, Prefix: prefix}}
 	behind, _ := filepath.Glob(f.file("*" + suffixUnderTest)) // the pattern is a good one
 	for _, dir := range behind {
-		all = append(all, live.LogDir{Dir: dir, Prefix: prefix})
+		all = append(all, cluster.LogDir{Dir: dir, Prefix: prefix})
 	}
 	return all
 }

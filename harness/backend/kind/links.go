@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -26,7 +26,7 @@ import (
 // links are the connections between containers of a cluster, and the faults in force on them.
 type links struct {
 	layout   layout
-	nodes    *live.Nodes
+	nodes    *cluster.Nodes
 	machines *machines
 	lb       *loadBalancer
 	front    *netfault.Link // of clients on this machine
@@ -47,7 +47,7 @@ type breakage struct {
 
 // SetLink implements live.Network.
 func (ls *links) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
-	if l.From == live.FromClient {
+	if l.From == cluster.FromClient {
 		return ls.front.Set(f)
 	}
 	if err := f.Validate(); err != nil {

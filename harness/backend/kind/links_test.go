@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
@@ -166,17 +166,17 @@ func TestFaultsOfANodeThatHasGone(t *testing.T) {
 }
 
 func testLinks(lb string) *links {
-	ls := &links{lb: &loadBalancer{ip: lb}, deployment: &deployment{}, nodes: &live.Nodes{}, broken: map[history.Link][]*breakage{},
+	ls := &links{lb: &loadBalancer{ip: lb}, deployment: &deployment{}, nodes: &cluster.Nodes{}, broken: map[history.Link][]*breakage{},
 		machines: &machines{all: map[string]machine{"cp-1": {container: "c1"}, "cp-2": {container: "c2"}}}}
-	ls.nodes.Add(&live.Node{Name: "cp-1"})
-	ls.nodes.Add(&live.Node{Name: "cp-2"})
+	ls.nodes.Add(&cluster.Node{Name: "cp-1"})
+	ls.nodes.Add(&cluster.Node{Name: "cp-2"})
 	return ls
 }
 
 // TestProxiesHaveAFolder: a proxy is another user than root, and writes where it accepts.
 func TestProxiesHaveAFolder(t *testing.T) {
 	n := nodeLayout{t.TempDir()}
-	if err := n.prepare(live.Encryption{}); err != nil {
+	if err := n.prepare(cluster.Encryption{}); err != nil {
 		t.Fatal(err)
 	}
 	folder := filepath.Dir(n.file(way{}.proxyFile()))

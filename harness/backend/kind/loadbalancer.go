@@ -8,25 +8,25 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // loadBalancer is the container that kind puts before several API servers. Where there is one node there is none, and its
 // part is played by the API server.
 type loadBalancer struct {
-	live.Phases
+	cluster.Phases
 	container container
-	ip        string       // on the nodes' network; empty: there is none
-	fronts    bool         // it leads to the fronts of the API servers
-	client    *live.Client // an administrator's, through it
+	ip        string          // on the nodes' network; empty: there is none
+	fronts    bool            // it leads to the fronts of the API servers
+	client    *cluster.Client // an administrator's, through it
 	record    func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
-	phase live.Phase
+	phase cluster.Phase
 }
 
-var _ live.Unit = (*loadBalancer)(nil)
+var _ cluster.Unit = (*loadBalancer)(nil)
 
 func newLoadBalancer(fronts bool) *loadBalancer {
 	l := &loadBalancer{fronts: fronts}
@@ -38,7 +38,7 @@ func newLoadBalancer(fronts bool) *loadBalancer {
 func (l *loadBalancer) host() string { return string(l.container) }
 
 // become runs the docker command that brings it into a state. While it is paused the kernel goes on accepting connections, and nobody answers.
-func (l *loadBalancer) become(ctx context.Context, phase live.Phase, state string) error {
+func (l *loadBalancer) become(ctx context.Context, phase cluster.Phase, state string) error {
 	if l.ip == "" {
 		return fmt.Errorf("there is no load balancer before a single node")
 	}
@@ -68,10 +68,10 @@ func (l *loadBalancer) Start(ctx context.Context) error {
 }
 
 // Status implements live.Unit.
-func (l *loadBalancer) Status() live.Status {
+func (l *loadBalancer) Status() cluster.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return live.Status{Phase: l.phase}
+	return cluster.Status{Phase: l.phase}
 }
 
 // clusters is the file in which kind's load balancer finds the API servers. It is read again when another takes its place.

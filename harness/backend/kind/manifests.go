@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
@@ -37,11 +37,11 @@ const (
 const podGrace = 2
 
 // deploymentName is that of an aggregated API server on a node.
-func deploymentName(s live.Stub, node string) string { return s.APIServer + "-" + node }
+func deploymentName(s cluster.Stub, node string) string { return s.APIServer + "-" + node }
 
 // deploymentOf is an aggregated API server on a node: its pod and no other, so that one action can take the pod of one node away. The pod is
 // tied to the node, where its files are, past the scheduler.
-func deploymentOf(s live.Stub, img images, node string, ports hostPorts, r podRevision) *appsv1.Deployment {
+func deploymentOf(s cluster.Stub, img images, node string, ports hostPorts, r podRevision) *appsv1.Deployment {
 	labels := map[string]string{labelAPIServer: s.APIServer, labelNode: node}
 	dir := filepath.Join(inNodeState, s.APIServer)
 	r.images = nil // only a kubelet can be asked why an image of a static pod is missing
@@ -156,7 +156,7 @@ func portsOf(i int) hostPorts {
 
 // objectsOf are what the pods of an aggregated API server need to be there, in an order in which they can be created. OpenShift gives its API
 // servers the role cluster-admin.
-func objectsOf(s live.Stub) []runtime.Object {
+func objectsOf(s cluster.Stub) []runtime.Object {
 	return []runtime.Object{
 		&corev1.Namespace{TypeMeta: typeOf("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}},
 		&corev1.ServiceAccount{TypeMeta: typeOf("v1", "ServiceAccount"), ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.APIServer}},
@@ -349,7 +349,7 @@ func spec(img images, lb string, r podRevision) sidecar.Spec {
 		reporter := &s.Sidecars[len(s.Sidecars)-1]
 		reporter.Command = supervisedFromFile(inNodeState, unitReporter, "--env", "KUBERNETES_SERVICE_HOST="+lb, "--env", "KUBERNETES_SERVICE_PORT="+portAPIServer)
 		reporter.Mounts = append(reporter.Mounts, sidecar.Mount{
-			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: live.ServiceAccountDir, ReadOnly: true,
+			Name: volumeAccount, HostPath: podFiles{seen: inNodeState}.account().seen, Type: corev1.HostPathDirectory, MountPath: cluster.ServiceAccountDir, ReadOnly: true,
 		})
 	}
 	s.APIServer = sidecar.APIServer{
@@ -375,7 +375,7 @@ func answersProbe(unit string) *corev1.Probe {
 	const attempts = 2 * 60 * 60
 	socket := podFiles{seen: inNodeState}.in(controlSocket(strings.TrimPrefix(unit, unitOfPlugin(""))))
 	return &corev1.Probe{PeriodSeconds: 1, TimeoutSeconds: 10, FailureThreshold: attempts,
-		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{inImage(live.PluginProgram), "status", "--control=unix://" + socket}}}}
+		ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{inImage(cluster.PluginProgram), "status", "--control=unix://" + socket}}}}
 }
 
 // supervisedIn runs a unit below the supervisor, with the files of its pod in a folder of the node; the program follows.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/e2e-framework/klient/k8s/resources"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
@@ -78,7 +78,7 @@ func (m *machines) forget(node string) {
 
 // readyNode prepares a node's container for an API server's pod with sidecars: their images are there, and the plugins of keyIDs
 // find their command.
-func (p *controlPlane) readyNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
+func (p *controlPlane) readyNode(ctx context.Context, name string, keyIDs []string) (*cluster.Node, error) {
 	const each = "for f in " + inNodeImages + "/*.tar; do ctr --namespace=k8s.io images import --digests $f || exit 1; done"
 	if _, err := p.container(name).exec(ctx, "sh", "-c", each); err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (p *controlPlane) readyNode(ctx context.Context, name string, keyIDs []stri
 }
 
 // findNode is a node where its container is now, with a pod for the plugins of keyIDs.
-func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []string) (*live.Node, error) {
+func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []string) (*cluster.Node, error) {
 	c := p.container(name)
 	ip, err := c.address(ctx)
 	if err != nil {
@@ -108,13 +108,13 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 		return nil, err
 	}
 	s.info.AuditLog, s.info.Addr = l.file(auditLog), ip+":"+portAPIServer
-	s.plugins = p.pluginsOf("", name, &p.profile, p.containersFor(keyIDs), func(keyID string) string { return live.HostSocket(l.sockets(), keyID) })
-	n := &live.Node{Name: name, Admin: s.client, Server: s, ServerInfo: s.info}
+	s.plugins = p.pluginsOf("", name, &p.profile, p.containersFor(keyIDs), func(keyID string) string { return cluster.HostSocket(l.sockets(), keyID) })
+	n := &cluster.Node{Name: name, Admin: s.client, Server: s, ServerInfo: s.info}
 	n.Containers = func(ctx context.Context, sink record.Sink) {
 		watchContainers(ctx, c, name, sink, &p.starting)
 	}
 	own := l.pod("").config()
-	n.ReporterPlace = live.Place{
+	n.ReporterPlace = cluster.Place{
 		Dir: own.dir, SeenDir: own.seen, Mode: credentials, SocketDir: inNodeSocket,
 		MetricsAddress: ":" + portMetrics, MetricsURL: "http://" + ip + ":" + portMetrics + "/metrics",
 		Unit: p.units.placeOf(l.pod("").unit(unitReporter), name),
@@ -124,13 +124,13 @@ func (p *controlPlane) findNode(ctx context.Context, name string, keyIDs []strin
 }
 
 // connect gives the reporter in the static pod on a node the way to the API of the current scenario. One that streams has no use for the API.
-func (p *controlPlane) connect(n *live.Node) {
+func (p *controlPlane) connect(n *cluster.Node) {
 	at := &n.ReporterPlace
 	at.Aggregators, at.InCluster = p.aggregators.addresses(), nil
 	switch p.connectivity {
 	case history.ConnectService:
 		at.Server = "https://" + p.lb.host() + ":" + portAPIServer
-		at.InCluster = &live.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, AccountKey: func() ([]byte, error) { return p.accountKey, nil }}
+		at.InCluster = &cluster.InCluster{Dir: p.layout.node(n.Name).pod("").account().dir, AccountKey: func() ([]byte, error) { return p.accountKey, nil }}
 	case history.ConnectStatic, history.ConnectAltSvc:
 		at.Server = p.serverFor(n.Name)
 	default:
@@ -139,7 +139,7 @@ func (p *controlPlane) connect(n *live.Node) {
 }
 
 // spec is that of the static pod of a node, in the revision that comes.
-func (p *controlPlane) spec(n *live.Node) sidecar.Spec {
+func (p *controlPlane) spec(n *cluster.Node) sidecar.Spec {
 	s := spec(p.archives.images, p.lb.host(), serverOf(n).podRevision())
 	if p.podNamespace() != metav1.NamespaceSystem {
 		s.Namespace = p.podNamespace()
@@ -208,9 +208,9 @@ func injectManifest(ctx context.Context, c container, file string, spec sidecar.
 // server is the API server of a node.
 type server struct {
 	*held
-	client *live.Client // an administrator's
+	client *cluster.Client // an administrator's
 	// info has no audit log of an aggregated API server: the requests that matter are in those of the kube-apiservers.
-	info live.ServerInfo
+	info cluster.ServerInfo
 	// resources that it encrypts, as encryption configurations name them; none: secrets.
 	resources []string
 	plugins   *podPlugins
@@ -219,10 +219,10 @@ type server struct {
 	rolling *bool
 }
 
-var _ live.Server = (*server)(nil)
+var _ cluster.Server = (*server)(nil)
 
 // serverOf is the API server of a node of this backend.
-func serverOf(n *live.Node) *server { return n.Server.(*server) }
+func serverOf(n *cluster.Node) *server { return n.Server.(*server) }
 
 // newServer is the API server whose pod has its files in a folder of this machine.
 func newServer(a controlplane.Authority, dir, url string) (*server, error) {
@@ -230,8 +230,8 @@ func newServer(a controlplane.Authority, dir, url string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := live.NewAdmin(a, url)
-	s := &server{held: unit, client: client, info: live.ServerInfo{URL: url, LogFile: filepath.Join(dir, logFile(unitAPIServer)), EncryptionFile: filepath.Join(dir, encryptionFile)}}
+	client, err := cluster.NewAdmin(a, url)
+	s := &server{held: unit, client: client, info: cluster.ServerInfo{URL: url, LogFile: filepath.Join(dir, logFile(unitAPIServer)), EncryptionFile: filepath.Join(dir, encryptionFile)}}
 	s.revision.Store(firstRevision)
 	return s, err
 }
@@ -260,7 +260,7 @@ func (s *server) started(ctx context.Context) error {
 		return err
 	}
 	running := func(context.Context) error {
-		if phase := s.Status().Phase; phase != live.Running {
+		if phase := s.Status().Phase; phase != cluster.Running {
 			return fmt.Errorf("the kubelet has not started it")
 		}
 		return nil
@@ -280,7 +280,7 @@ func (s *server) Start(ctx context.Context) error {
 	if err := until(ctx, readyPoll, "start "+s.unit, s.ask("/livez")); err != nil {
 		return err
 	}
-	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	ready, cancel := context.WithTimeout(ctx, cluster.ReadyGrace)
 	defer cancel()
 	_ = s.Ready(ready)
 	return ctx.Err()
@@ -294,7 +294,7 @@ func (s *server) Ready(ctx context.Context) error {
 func (s *server) ask(path string) func(context.Context) error { return asking(s.client, path) }
 
 // asking returns an error unless a page is there.
-func asking(c *live.Client, path string) func(context.Context) error {
+func asking(c *cluster.Client, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := c.Get(ctx, path)
 		return err
@@ -303,11 +303,11 @@ func asking(c *live.Client, path string) func(context.Context) error {
 
 // reset starts the plugins that a scenario begins with, holds the others, and gives the API server its configuration. One whose
 // configuration has changed is started again, which is sooner than a stock API server looks at it.
-func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (s *server) reset(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	if err := s.plugins.reset(ctx, n, keyIDs); err != nil {
 		return err
 	}
-	if _, changed, err := n.Configure(live.Plugins(keyIDs...)); err != nil {
+	if _, changed, err := n.Configure(cluster.Plugins(keyIDs...)); err != nil {
 		return err
 	} else if changed {
 		if err := s.Kill(ctx); err != nil {
@@ -321,7 +321,7 @@ func (s *server) reset(ctx context.Context, n *live.Node, keyIDs []string) error
 }
 
 // SetEncryption implements live.Server.
-func (s *server) SetEncryption(told live.Encryption) (hash string, err error) {
+func (s *server) SetEncryption(told cluster.Encryption) (hash string, err error) {
 	text, err := encryptionText(told, s.resources)
 	if err != nil {
 		return "", err
@@ -339,8 +339,8 @@ func (s *server) RollOut(file []byte) (hash string, err error) {
 
 // encryptionText is the EncryptionConfiguration that says what an API server is told, and nothing else: one with a provider whose
 // plugin is held is not ready.
-func encryptionText(told live.Encryption, resources []string) ([]byte, error) {
-	e := told.Config(func(keyID string) string { return live.HostSocket(inNodeSocket, keyID) })
+func encryptionText(told cluster.Encryption, resources []string) ([]byte, error) {
+	e := told.Config(func(keyID string) string { return cluster.HostSocket(inNodeSocket, keyID) })
 	e.Resources = resources
 	return e.YAML()
 }

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
@@ -21,7 +21,7 @@ const joinTimeout = 4 * time.Minute
 type membership struct{ *controlPlane }
 
 // AddNode implements live.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
-func (p membership) AddNode(ctx context.Context, name string, told live.Encryption, joined func(context.Context) error) (*live.Node, error) {
+func (p membership) AddNode(ctx context.Context, name string, told cluster.Encryption, joined func(context.Context) error) (*cluster.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
 	donor, err := p.donor(name)
@@ -104,7 +104,7 @@ func copyShared(ctx context.Context, from, to container) error {
 }
 
 // Isolate implements live.Topology: out of the load balancer, and drained.
-func (p membership) Isolate(ctx context.Context, n *live.Node) error {
+func (p membership) Isolate(ctx context.Context, n *cluster.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	if err := p.lb.lead(ctx, p.serving()); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (p membership) serving() (all []container) {
 
 // drain takes the pods off a node as an administrator does, through another node's API server, and gives programs of Deployments
 // that were there their new pod. A node that does not answer any more cannot be drained, and is removed all the same.
-func (p membership) drain(ctx context.Context, n *live.Node) error {
+func (p membership) drain(ctx context.Context, n *cluster.Node) error {
 	through, err := p.donor(n.Name)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func (p membership) drain(ctx context.Context, n *live.Node) error {
 	moving := replicasOn(n.Name, p.deployments())
 	_, err = p.container(through.Name).kubectl(ctx, "drain", n.Name,
 		"--ignore-daemonsets", "--delete-emptydir-data", "--force", "--grace-period=2", "--timeout=30s")
-	if err != nil && n.Server.Status().Phase == live.Running {
+	if err != nil && n.Server.Status().Phase == cluster.Running {
 		return fmt.Errorf("drain %s: %w", n.Name, err)
 	}
 	if len(moving) == 0 {
@@ -149,7 +149,7 @@ func (p membership) drain(ctx context.Context, n *live.Node) error {
 }
 
 // RemoveNode implements live.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
-func (p membership) RemoveNode(ctx context.Context, n *live.Node) error {
+func (p membership) RemoveNode(ctx context.Context, n *cluster.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()
 	if err := p.etcdMembers.remove(ctx, n.Name); err != nil {
@@ -165,9 +165,9 @@ func (p membership) RemoveNode(ctx context.Context, n *live.Node) error {
 
 // donor is a node whose API server runs, other than the one that is meant: a new node gets its certificates from it, and a node
 // that goes is taken out through it.
-func (p *controlPlane) donor(except string) (*live.Node, error) {
+func (p *controlPlane) donor(except string) (*cluster.Node, error) {
 	for _, n := range p.nodes.List() {
-		if n.Name != except && !p.leaves(n.Name) && n.Server.Status().Phase == live.Running {
+		if n.Name != except && !p.leaves(n.Name) && n.Server.Status().Phase == cluster.Running {
 			return n, nil
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -26,7 +26,7 @@ func operatorPlane(t *testing.T, image string) *controlPlane {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	programs := live.NewPrograms(t.TempDir(), func(string) {})
+	programs := cluster.NewPrograms(t.TempDir(), func(string) {})
 	p := newControlPlane(bootSpec{dir: dir, programs: programs, archives: archives{images: images{aggregator: "a", operatorUnderTest: image}}})
 	if p.front, err = netfault.NewLink(host.Host{}, "clients", "127.0.0.1:1"); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 	var recorded []string
 	p.Listen(func(_ time.Time, payload any) {
 		if one, ok := payload.(*history.Process); ok {
-			recorded = append(recorded, live.NameOf(*one)+" "+one.State)
+			recorded = append(recorded, cluster.NameOf(*one)+" "+one.State)
 		}
 	})
 	if err := p.operator.put(map[string]string{"first": "cp-1"}); err != nil {
@@ -84,8 +84,8 @@ func TestOperatorUnderTestInItsPod(t *testing.T) {
 	if at.Dir != filepath.Join(p.layout.shared(), "operator-config") || at.SeenDir != inNodeShared+"/operator-config" || at.LogFile != filepath.Join(p.layout.shared(), "operator", "operator.log") {
 		t.Errorf("place %+v", at)
 	}
-	u := at.Unit(history.Process{Role: history.RoleOperator}, func(context.Context) (live.Command, error) {
-		return live.Command{Program: "/o", Args: []string{"--kubeconfig", "/k"}}, nil
+	u := at.Unit(history.Process{Role: history.RoleOperator}, func(context.Context) (cluster.Command, error) {
+		return cluster.Command{Program: "/o", Args: []string{"--kubeconfig", "/k"}}, nil
 	})
 	if err := p.operator.put(map[string]string{"second": "cp-2"}); err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/host"
 )
@@ -33,12 +33,12 @@ func unitsOfPlugins(keyIDs []string) []string {
 // pluginContainer is a container for a plugin. It waits below the supervisor for a command, and has whichever plugin is in it at the moment.
 type pluginContainer struct {
 	unit string
-	is   atomic.Pointer[live.Plugin] // that is in it, or was the last; nil: none was
+	is   atomic.Pointer[cluster.Plugin] // that is in it, or was the last; nil: none was
 }
 
 // usedBy reports whether the plugin that is in it is one of the node's. One that is not is gone: a plugin of the same keyID that comes later
 // is another.
-func (s *pluginContainer) usedBy(n *live.Node) bool {
+func (s *pluginContainer) usedBy(n *cluster.Node) bool {
 	g := s.is.Load()
 	return g != nil && n.Plugin(g.KeyID) == g
 }
@@ -53,8 +53,8 @@ func (s *pluginContainer) who() (history.Process, bool) {
 
 // heldBy are the units of a plugin: of the fake one, or of one under test and of the fake one in front of it. They are nil for a unit of
 // another kind.
-func heldBy(u live.Unit) (plugin, front *held) {
-	if f, ok := u.(*live.Fronted); ok {
+func heldBy(u cluster.Unit) (plugin, front *held) {
+	if f, ok := u.(*cluster.Fronted); ok {
 		plugin, _ = f.Unit.(*held)
 		front, _ = f.Front.(*held)
 		return plugin, front
@@ -68,7 +68,7 @@ type podPlugins struct {
 	files podFiles
 	units *units // whose journals are read before a container changes hands: its lines are about the plugin that was in it
 	// make makes the plugin of a keyID in the container of a unit.
-	make func(keyID, unit string) (*live.Plugin, error)
+	make func(keyID, unit string) (*cluster.Plugin, error)
 	// underTest: a plugin under test is in a container of its own, and the fake one in front of it is none of the plugins that the history names.
 	underTest bool
 
@@ -78,7 +78,7 @@ type podPlugins struct {
 	images           map[string]string           // of those for which the operator chose one, by unit
 }
 
-func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*live.Plugin, error)) *podPlugins {
+func newPodPlugins(files podFiles, u *units, containers []string, create func(keyID, unit string) (*cluster.Plugin, error)) *podPlugins {
 	p := &podPlugins{files: files, units: u, make: create, known: map[string]*pluginContainer{}}
 	p.become(containers, nil, nil)
 	return p
@@ -101,7 +101,7 @@ func (p *podPlugins) containers() []*pluginContainer {
 
 // become gives the pod other containers for plugins, while it is down. Plugins that were in containers which are gone are the node's no longer; n is
 // nil if there are none yet. Some have images of their own, by keyID.
-func (p *podPlugins) become(units []string, images map[string]string, n *live.Node) {
+func (p *podPlugins) become(units []string, images map[string]string, n *cluster.Node) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.pluginContainers {
@@ -134,7 +134,7 @@ func (p *podPlugins) chosen() map[string]string {
 }
 
 // prepare makes the containers known before they are there; the fake plugins of keyIDs find their command, the other containers wait for one.
-func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *podPlugins) prepare(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	for _, s := range p.containers() {
 		unit := s.unit
 		if p.underTest {
@@ -164,7 +164,7 @@ func (p *podPlugins) prepare(ctx context.Context, n *live.Node, keyIDs []string)
 
 // free is a container in which there is no plugin of the node; nil: there is none. The one that bears the keyID comes first, so that
 // keyIDs 1 and 2 are always found where their names say.
-func (p *podPlugins) free(n *live.Node, keyID string) *pluginContainer {
+func (p *podPlugins) free(n *cluster.Node, keyID string) *pluginContainer {
 	var free *pluginContainer
 	for _, s := range p.pluginContainers {
 		if s.usedBy(n) {
@@ -181,7 +181,7 @@ func (p *podPlugins) free(n *live.Node, keyID string) *pluginContainer {
 }
 
 // take gives the plugin of a keyID a container, and makes it one of its node's. Whatever ran there before has ended, and nobody needs it.
-func (p *podPlugins) take(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (p *podPlugins) take(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if g := n.Plugin(keyID); g != nil {
@@ -211,7 +211,7 @@ func (p *podPlugins) take(ctx context.Context, n *live.Node, keyID string) (*liv
 }
 
 // start starts the plugin of a keyID, in a container of its own.
-func (p *podPlugins) start(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (p *podPlugins) start(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	g, err := p.take(ctx, n, keyID)
 	if err != nil {
 		return nil, err
@@ -240,7 +240,7 @@ func (p *podPlugins) startUnderTest(ctx context.Context) error {
 
 // reset starts the plugins that a scenario begins with, without faults, and ends the others. A plugin under test is started anew: what it
 // remembers of the scenario before is not known.
-func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *podPlugins) reset(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	var errs []error
 	for _, s := range p.containers() {
 		if g := s.is.Load(); g != nil && !(s.usedBy(n) && slices.Contains(keyIDs, g.KeyID)) {
@@ -256,7 +256,7 @@ func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) e
 	for _, g := range n.Plugins() {
 		living = append(living, g.Journal)
 	}
-	errs = append(errs, live.ForgetJournals(p.files.file(journalPrefix+"*"+journalSuffix), living))
+	errs = append(errs, cluster.ForgetJournals(p.files.file(journalPrefix+"*"+journalSuffix), living))
 	for _, k := range keyIDs {
 		g, err := p.start(ctx, n, k)
 		if err == nil {
@@ -268,7 +268,7 @@ func (p *podPlugins) reset(ctx context.Context, n *live.Node, keyIDs []string) e
 }
 
 // inUnit reports whether a plugin runs in the container of a unit.
-func inUnit(g *live.Plugin, unit string) bool {
+func inUnit(g *cluster.Plugin, unit string) bool {
 	u, _ := heldBy(g.Unit)
 	return u != nil && u.unit == unit
 }
@@ -289,11 +289,11 @@ func forget(journal string) error {
 
 // pluginsOf are the plugins of the pod of an API server on a node, in containers; socket gives a plugin's on this machine, empty where
 // it cannot be seen there.
-func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, containers []string, socket func(keyID string) string) *podPlugins {
+func (p *controlPlane) pluginsOf(apiServer, node string, profile *cluster.Profile, containers []string, socket func(keyID string) string) *podPlugins {
 	f := p.layout.node(node).pod(apiServer)
-	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*live.Plugin, error) {
+	all := newPodPlugins(f, p.units, containers, func(keyID, unit string) (*cluster.Plugin, error) {
 		control, journal := controlSocket(keyID), journalPrefix+node+"-"+keyID+journalSuffix
-		g, err := live.NewPlugin(host.Host{}, node, keyID, socket(keyID), f.file(control), f.file(journal))
+		g, err := cluster.NewPlugin(host.Host{}, node, keyID, socket(keyID), f.file(control), f.file(journal))
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 		}
 		g.Unit, u.ready = u, g.Healthy
 		args := func() []string {
-			return live.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", p.kms.Key(apiServer, keyID))
+			return cluster.PluginArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), inNodeShared+"/kms.sock", p.kms.Key(apiServer, keyID))
 		}
 		if p.archives.images.underTest() {
 			behind, err := f.putUnderTest(g, u, p.Host, p.layout.shared())
@@ -312,11 +312,11 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 				return nil, err
 			}
 			args = func() []string {
-				return live.FrontArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), behind)
+				return cluster.FrontArgs(node, keyID, inNodeSocket, f.in(control), f.in(journal), behind)
 			}
 		}
 		u.command = func(context.Context) ([]string, error) {
-			return slices.Concat([]string{"/" + live.PluginProgram}, args(), []string{"--socket-mode=" + socketMode}, profile.Args(), p.Programs.PluginArgs), nil
+			return slices.Concat([]string{"/" + cluster.PluginProgram}, args(), []string{"--socket-mode=" + socketMode}, profile.Args(), p.Programs.PluginArgs), nil
 		}
 		return g, nil
 	})
@@ -326,12 +326,12 @@ func (p *controlPlane) pluginsOf(apiServer, node string, profile *live.Profile, 
 
 // putUnderTest makes g a plugin under test, in the container behind that of a fake plugin, and gives its values as the pod sees them. The
 // folder of all nodes is shared on this machine.
-func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared string) (inPod live.Instance, err error) {
-	inPod, err = live.NewInstance(g.Identity, f.in(realSockets), f.seen, inNodeShared)
+func (f podFiles) putUnderTest(g *cluster.Plugin, front *held, h *cluster.Host, shared string) (inPod cluster.Instance, err error) {
+	inPod, err = cluster.NewInstance(g.Identity, f.in(realSockets), f.seen, inNodeShared)
 	if err != nil {
 		return nil, err
 	}
-	onHost, err := live.NewInstance(g.Identity, f.file(realSockets), f.dir, shared)
+	onHost, err := cluster.NewInstance(g.Identity, f.file(realSockets), f.dir, shared)
 	if err != nil {
 		return nil, err
 	}
@@ -341,7 +341,7 @@ func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared
 	}
 	u.ready = onHost.Answers
 	u.command = func(context.Context) ([]string, error) {
-		program, args, err := live.CommandOf(h.Programs.Plugin, inPod)
+		program, args, err := cluster.CommandOf(h.Programs.Plugin, inPod)
 		return append([]string{program}, args...), errors.Join(err, onHost.MakeFolders(), f.giveUnderTest(shared))
 	}
 	g.PutUnderTest(h, u, front, onHost)
@@ -352,13 +352,13 @@ func (f podFiles) putUnderTest(g *live.Plugin, front *held, h *live.Host, shared
 
 // underTest are the folders of the plugins under test of a pod; shared is the folder of all nodes, on this machine.
 func (f podFiles) underTest(shared string) []podFiles {
-	return []podFiles{f.sub(realSockets), f.sub(live.PluginState), podFiles{shared, inNodeShared}.sub(live.PluginShared)}
+	return []podFiles{f.sub(realSockets), f.sub(cluster.PluginState), podFiles{shared, inNodeShared}.sub(cluster.PluginShared)}
 }
 
 // makeUnderTest makes what the container of a unit mounts, apart from the folder of all nodes.
 func (f podFiles) makeUnderTest(unit string) error {
 	var errs []error
-	for _, at := range []podFiles{f.of(unit), f.sub(realSockets), f.sub(live.PluginState)} {
+	for _, at := range []podFiles{f.of(unit), f.sub(realSockets), f.sub(cluster.PluginState)} {
 		errs = append(errs, os.MkdirAll(at.dir, 0o700))
 	}
 	return errors.Join(errs...)
@@ -387,19 +387,19 @@ func (f podFiles) giveUnderTest(shared string) error {
 }
 
 // AddPlugin implements live.PluginStarter, also for aggregated API servers.
-func (p *controlPlane) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (p *controlPlane) AddPlugin(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
 // TryPlugin implements live.PluginStarter.
-func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return p.try(ctx, live.HostPlugin{KeyID: keyID, Profile: &p.profile})
+func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*cluster.Plugin, error) {
+	return p.try(ctx, cluster.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }
 
 // try starts a plugin for a check, as a process of this machine, as the remote KMS is: so no node that a scenario takes away takes a check
 // with it, and none waits for a scheduler whose API server has just been away.
-func (p *controlPlane) try(ctx context.Context, g live.HostPlugin) (*live.Plugin, error) {
-	g.Node, g.Dir, g.Logs, g.KMS = live.Preflight, p.layout.preflight(g.APIServer), p.layout.logs(), p.kms
+func (p *controlPlane) try(ctx context.Context, g cluster.HostPlugin) (*cluster.Plugin, error) {
+	g.Node, g.Dir, g.Logs, g.KMS = cluster.Preflight, p.layout.preflight(g.APIServer), p.layout.logs(), p.kms
 	if err := forget(g.Journal()); err != nil { // the first check of every scenario has the same name
 		return nil, fmt.Errorf("try plugin %s: %w", g, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/internal/host"
@@ -34,17 +34,17 @@ func (u inSlot) Stop(context.Context) error {
 type aPlace struct {
 	*podPlugins
 	t     *testing.T
-	node  live.Node
+	node  cluster.Node
 	dir   string
 	ended []string
 	fails error // how plugins end
 }
 
 func newPlace(t *testing.T) *aPlace {
-	a := &aPlace{t: t, node: live.Node{Name: "cp-1"}, dir: t.TempDir()}
+	a := &aPlace{t: t, node: cluster.Node{Name: "cp-1"}, dir: t.TempDir()}
 	u := &units{journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
-	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, pluginContainerUnits(), func(keyID, unit string) (*live.Plugin, error) {
-		g, err := live.NewPlugin(host.Host{}, "cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
+	a.podPlugins = newPodPlugins(podFiles{a.dir, a.dir}, u, pluginContainerUnits(), func(keyID, unit string) (*cluster.Plugin, error) {
+		g, err := cluster.NewPlugin(host.Host{}, "cp-1", keyID, "", "/s", filepath.Join(a.dir, journalPrefix+"cp-1-"+keyID+journalSuffix))
 		if err == nil {
 			g.Unit = inSlot{where: keyID + "@" + unit, ended: &a.ended, fails: a.fails}
 		}
@@ -190,12 +190,12 @@ func TestWhoseLinesOfAJournal(t *testing.T) {
 
 // What is asked of a unit after its pod was away is asked of the plugin that is in it.
 func TestInUnit(t *testing.T) {
-	g := &live.Plugin{KeyID: "2", Target: live.Target{Unit: &held{unitKey: unitKey{"", "plugin-1"}}}}
-	behind := &live.Plugin{KeyID: "3", Target: live.Target{Unit: underTestIn("", "plugin-3")}}
+	g := &cluster.Plugin{KeyID: "2", Target: cluster.Target{Unit: &held{unitKey: unitKey{"", "plugin-1"}}}}
+	behind := &cluster.Plugin{KeyID: "3", Target: cluster.Target{Unit: underTestIn("", "plugin-3")}}
 	if !inUnit(behind, "plugin-3-under-test") || inUnit(behind, "plugin-3") {
 		t.Error("a plugin under test is in a container of its own")
 	}
-	if !inUnit(g, "plugin-1") || inUnit(g, "plugin-2") || inUnit(&live.Plugin{Target: live.Target{Unit: broken{}}}, "plugin-1") {
+	if !inUnit(g, "plugin-1") || inUnit(g, "plugin-2") || inUnit(&cluster.Plugin{Target: cluster.Target{Unit: broken{}}}, "plugin-1") {
 		t.Error("the container counts, not the keyID")
 	}
 }

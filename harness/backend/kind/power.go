@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/docker"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -21,17 +21,17 @@ const powerTimeout = 4 * time.Minute
 // nodesUnit are nodes as one unit: their containers. A dead container has lost its power, a paused one stands still with all that is in it.
 type nodesUnit struct {
 	*controlPlane
-	nodes []*live.Node
-	ready func(*live.Target)
+	nodes []*cluster.Node
+	ready func(*cluster.Target)
 }
 
-var _ live.Unit = (*nodesUnit)(nil)
+var _ cluster.Unit = (*nodesUnit)(nil)
 
 // kubePods are the static pods of kube-apiserver, with their nodes.
 type kubePods struct{ *controlPlane }
 
 // NodeUnit implements live.Processes.
-func (p kubePods) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (p kubePods) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	if role == history.RolePod {
 		return &staticPods{broken{errPodRuns}, p.controlPlane, nodes, ready}
 	}
@@ -39,7 +39,7 @@ func (p kubePods) NodeUnit(role string, nodes []*live.Node, ready func(*live.Tar
 }
 
 // inState returns the nodes whose container is in one of these states of docker, such as "running", and the containers.
-func (m *nodesUnit) inState(ctx context.Context, states ...string) (containers []string, nodes []*live.Node, err error) {
+func (m *nodesUnit) inState(ctx context.Context, states ...string) (containers []string, nodes []*cluster.Node, err error) {
 	for _, n := range m.nodes {
 		c := m.container(n.Name)
 		state, err := c.state(ctx)
@@ -78,7 +78,7 @@ func (m *nodesUnit) Kill(ctx context.Context) error {
 // unlessTainted notes that nodes which could not be brought back, if so, are not worth another try.
 func (m *nodesUnit) unlessTainted(err error) error {
 	if err != nil {
-		m.MarkDirty(live.TaintedPower)
+		m.MarkDirty(cluster.TaintedPower)
 	}
 	return err
 }
@@ -137,13 +137,13 @@ func (m *nodesUnit) Start(ctx context.Context) error {
 	}
 	err = m.powerOn(ctx, nodes)
 	if err == nil {
-		err = live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error { return m.isBack(ctx, n) })
+		err = cluster.EachNode(ctx, nodes, func(ctx context.Context, n *cluster.Node) error { return m.isBack(ctx, n) })
 	}
 	return m.unlessTainted(err)
 }
 
 // isBack returns when what ran on a node before it lost its power runs again.
-func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
+func (m *nodesUnit) isBack(ctx context.Context, n *cluster.Node) error {
 	member := func(ctx context.Context) error {
 		return m.etcdMembers.ask(ctx, n.Name, "/v3/maintenance/status", struct{}{}, nil)
 	}
@@ -161,10 +161,10 @@ func (m *nodesUnit) isBack(ctx context.Context, n *live.Node) error {
 }
 
 // Status implements live.Unit: what happened to nodes is the scenario's to know.
-func (m *nodesUnit) Status() live.Status { return live.Status{Phase: live.Running} }
+func (m *nodesUnit) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }
 
 // keepAddresses keeps the addresses of nodes that lost their power, beside those that are kept already.
-func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*live.Node) error {
+func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*cluster.Node) error {
 	_, wanted, err := m.byAddress(nodes)
 	if err != nil || len(nodes) == 0 {
 		return err
@@ -176,7 +176,7 @@ func (m *nodesUnit) keepAddresses(ctx context.Context, nodes []*live.Node) error
 }
 
 // powerOn starts the containers of nodes in the order of their addresses: each gets the lowest that is free, which is its own.
-func (m *nodesUnit) powerOn(ctx context.Context, nodes []*live.Node) error {
+func (m *nodesUnit) powerOn(ctx context.Context, nodes []*cluster.Node) error {
 	nodes, all, err := m.byAddress(nodes)
 	if err != nil {
 		return err
@@ -214,14 +214,14 @@ func (m *nodesUnit) startNode(ctx context.Context, node, address string) error {
 }
 
 // byAddress sorts nodes by their addresses as numbers (.10 comes after .9), and returns these as well.
-func (m *machines) byAddress(nodes []*live.Node) (sorted []*live.Node, addresses []netip.Addr, err error) {
-	at := map[*live.Node]netip.Addr{}
+func (m *machines) byAddress(nodes []*cluster.Node) (sorted []*cluster.Node, addresses []netip.Addr, err error) {
+	at := map[*cluster.Node]netip.Addr{}
 	for _, n := range nodes {
 		if at[n], err = netip.ParseAddr(m.address(n.Name)); err != nil {
 			return nil, nil, fmt.Errorf("address of node %s: %w", n.Name, err)
 		}
 	}
-	sorted = slices.SortedFunc(maps.Keys(at), func(a, b *live.Node) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(a.Name, b.Name)) })
+	sorted = slices.SortedFunc(maps.Keys(at), func(a, b *cluster.Node) int { return cmp.Or(at[a].Compare(at[b]), cmp.Compare(a.Name, b.Name)) })
 	for _, n := range sorted {
 		addresses = append(addresses, at[n])
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 )
@@ -118,7 +118,7 @@ func TestAnAddressThatIsTaken(t *testing.T) {
 
 func TestByAddress(t *testing.T) {
 	m := machines{all: map[string]machine{"cp-1": {address: "172.18.0.10"}, "cp-2": {address: "172.18.0.9"}, "cp-3": {address: "172.18.0.2"}}}
-	sorted, addresses, err := m.byAddress([]*live.Node{{Name: "cp-1"}, {Name: "cp-2"}, {Name: "cp-3"}})
+	sorted, addresses, err := m.byAddress([]*cluster.Node{{Name: "cp-1"}, {Name: "cp-2"}, {Name: "cp-3"}})
 	var names []string
 	for _, n := range sorted {
 		names = append(names, n.Name)
@@ -126,7 +126,7 @@ func TestByAddress(t *testing.T) {
 	if got := strings.Join(names, " "); err != nil || got != "cp-3 cp-2 cp-1" || addresses[0] != addr(2) {
 		t.Error(got, addresses, err)
 	}
-	if _, _, err := m.byAddress([]*live.Node{{Name: "cp-9"}}); err == nil {
+	if _, _, err := m.byAddress([]*cluster.Node{{Name: "cp-9"}}); err == nil {
 		t.Error("a node without an address was sorted")
 	}
 }
@@ -146,7 +146,7 @@ func TestRunningTasks(t *testing.T) {
 }
 
 func TestUnitOf(t *testing.T) {
-	for want, p := range map[string]live.Target{
+	for want, p := range map[string]cluster.Target{
 		"apiserver":                     {Identity: history.Process{Role: history.RoleAPIServer}},
 		"reporter":                      {Identity: history.Process{Role: history.RoleReporter}},
 		"plugin-2":                      {Unit: &held{unitKey: unitKey{"", "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, KeyID: "5"}},
@@ -172,12 +172,12 @@ func TestRestartContainerNamesTheContainer(t *testing.T) {
 	dir := t.TempDir()
 	fakeDocker(t, `echo "$*" >>`+dir+`/calls`)
 	p := fleetsOf(t)
-	plugin := live.Target{Unit: &held{unitKey: unitKey{dir, "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "5"}}
-	behind := live.Target{Unit: underTestIn(dir, "plugin-1"), Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "7"}}
-	apiServer := live.Target{Identity: history.Process{Role: history.RoleAPIServer, Node: "cp-1"}}
+	plugin := cluster.Target{Unit: &held{unitKey: unitKey{dir, "plugin-2"}}, Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "5"}}
+	behind := cluster.Target{Unit: underTestIn(dir, "plugin-1"), Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: "7"}}
+	apiServer := cluster.Target{Identity: history.Process{Role: history.RoleAPIServer, Node: "cp-1"}}
 	for _, c := range []struct {
-		restart func(context.Context, live.Target, func(*live.Target)) error
-		target  live.Target
+		restart func(context.Context, cluster.Target, func(*cluster.Target)) error
+		target  cluster.Target
 		want    string
 	}{
 		{kubePods{p}.RestartContainer, plugin, "pod.name\"==kube-apiserver-cp-1,labels.\"io.kubernetes.container.name\"==vault-kms-plugin-2"},

@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
 )
@@ -50,7 +50,7 @@ func (s podShape) podNamespace() string {
 	return metav1.NamespaceSystem
 }
 
-var _ live.Roller = kubePods{}
+var _ cluster.Roller = kubePods{}
 
 // makeNamespace makes the namespace of the static pods: without it a kubelet cannot show them. kubeadm's is always there.
 func makeNamespace(ctx context.Context, p *controlPlane) error {
@@ -66,9 +66,9 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 
 // Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
 // where a plugin could not run.
-func (p kubePods) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+func (p kubePods) Roll(ctx context.Context, n *cluster.Node, r cluster.PodRevision) (made cluster.Pod, err error) {
 	s := serverOf(n)
-	pods, runs := &staticPods{controlPlane: p.controlPlane, nodes: []*live.Node{n}, ready: r.Ready}, s.Status().Running()
+	pods, runs := &staticPods{controlPlane: p.controlPlane, nodes: []*cluster.Node{n}, ready: r.Ready}, s.Status().Running()
 	if s.rolling == nil {
 		s.rolling = &runs
 	}
@@ -97,7 +97,7 @@ func (p kubePods) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (m
 	if err := injectManifest(ctx, p.container(n.Name), parked, spec); err != nil {
 		return made, err
 	}
-	made = live.Pod{Namespace: p.podNamespace(), Name: staticPod(n.Name)}
+	made = cluster.Pod{Namespace: p.podNamespace(), Name: staticPod(n.Name)}
 	for _, c := range spec.Sidecars {
 		made.Containers = append(made.Containers, c.Name)
 	}
@@ -120,14 +120,14 @@ const waitingPoll = 500 * time.Millisecond
 var errWaiting = errors.New("a plugin cannot run")
 
 // startUnlessWaiting starts the pod of a node, until the kubelet says that containers of plugins cannot run.
-func (p kubePods) startUnlessWaiting(ctx context.Context, n *live.Node, start func(context.Context) error) ([]live.WaitingContainer, error) {
+func (p kubePods) startUnlessWaiting(ctx context.Context, n *cluster.Node, start func(context.Context) error) ([]cluster.WaitingContainer, error) {
 	kubelet, err := kubelet(p.Authority, p.address(n.Name))
 	if err != nil {
 		return nil, err
 	}
 	defer kubelet.Close()
 	is := serverOf(n).podRevision()
-	return unlessWaiting(ctx, start, func(ctx context.Context) ([]live.WaitingContainer, error) {
+	return unlessWaiting(ctx, start, func(ctx context.Context) ([]cluster.WaitingContainer, error) {
 		pods, err := kubeletPods(ctx, kubelet)
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (p kubePods) startUnlessWaiting(ctx context.Context, n *live.Node, start fu
 }
 
 // unlessWaiting starts something, and gives it up with the cause errWaiting when look finds containers that wait. They are returned then.
-func unlessWaiting(ctx context.Context, start func(context.Context) error, look func(context.Context) ([]live.WaitingContainer, error)) (waiting []live.WaitingContainer, err error) {
+func unlessWaiting(ctx context.Context, start func(context.Context) error, look func(context.Context) ([]cluster.WaitingContainer, error)) (waiting []cluster.WaitingContainer, err error) {
 	starting, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	watching, started := context.WithCancel(ctx)
@@ -176,7 +176,7 @@ func (s *server) release() error {
 }
 
 // answer waits until the plugins of a new pod respond, and its API server too if ran is true.
-func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(*live.Target)) error {
+func (s *server) answer(ctx context.Context, n *cluster.Node, ran bool, ready func(*cluster.Target)) error {
 	if err := s.plugins.answer(ctx, n, ready); err != nil || !ran {
 		return err
 	}
@@ -186,13 +186,13 @@ func (s *server) answer(ctx context.Context, n *live.Node, ran bool, ready func(
 	if err := s.Start(ctx); err != nil {
 		return err
 	}
-	ready(&live.Target{Unit: s, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}})
+	ready(&cluster.Target{Unit: s, Identity: history.Process{Role: history.RoleAPIServer, APIServer: n.APIServer, Node: n.Name}})
 	return nil
 }
 
 // Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. It
 // fails after podTimeout, for example while no controller manager runs; the next attempt goes on from there.
-func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRevision) (made live.Pod, err error) {
+func (f *aggregatedServers) Roll(ctx context.Context, n *cluster.Node, r cluster.PodRevision) (made cluster.Pod, err error) {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
 	s := serverOf(n)
@@ -220,7 +220,7 @@ func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRe
 	if err := f.awaitSupervisors(ctx, n); err != nil {
 		return made, err
 	}
-	made = live.Pod{Namespace: f.Namespace, Name: deployment.Name}
+	made = cluster.Pod{Namespace: f.Namespace, Name: deployment.Name}
 	for _, c := range deployment.Spec.Template.Spec.InitContainers {
 		made.Containers = append(made.Containers, c.Name)
 	}
@@ -232,7 +232,7 @@ func (f *aggregatedServers) Roll(ctx context.Context, n *live.Node, r live.PodRe
 }
 
 // endPrograms ends what runs in the pod of a node. A pod without plugins has no reporter.
-func (f *aggregatedServers) endPrograms(ctx context.Context, n *live.Node) error {
+func (f *aggregatedServers) endPrograms(ctx context.Context, n *cluster.Node) error {
 	s := serverOf(n)
 	err := s.Stop(ctx)
 	if r := n.Reporter(); r != nil && len(s.plugins.names()) > 0 {
@@ -248,8 +248,8 @@ func (f *aggregatedServers) endPrograms(ctx context.Context, n *live.Node) error
 const firstRevision = 1
 
 // restorePods makes the pods of nodes those with which a scenario begins, without faults.
-func restorePods(ctx context.Context, nodes []*live.Node, is podShape, by live.Roller, keyIDs []string) error {
-	return live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+func restorePods(ctx context.Context, nodes []*cluster.Node, is podShape, by cluster.Roller, keyIDs []string) error {
+	return cluster.EachNode(ctx, nodes, func(ctx context.Context, n *cluster.Node) error {
 		if err := reshape(ctx, is, by, n, keyIDs); err != nil {
 			return err
 		}
@@ -258,13 +258,13 @@ func restorePods(ctx context.Context, nodes []*live.Node, is podShape, by live.R
 }
 
 // reshape makes the pod of a node one for a scenario, with containers for the plugins of keyIDs or for any.
-func reshape(ctx context.Context, is podShape, by live.Roller, n *live.Node, keyIDs []string) error {
+func reshape(ctx context.Context, is podShape, by cluster.Roller, n *cluster.Node, keyIDs []string) error {
 	s := serverOf(n)
 	if slices.Equal(s.plugins.names(), is.containersFor(keyIDs)) && s.revision.Load() == firstRevision {
 		return nil
 	}
-	_, err := by.Roll(ctx, n, live.PodRevision{Number: firstRevision, Plugins: keyIDs, Ready: func(*live.Target) {}, Change: func(context.Context) error {
-		_, err := s.SetEncryption(live.Plugins(keyIDs...))
+	_, err := by.Roll(ctx, n, cluster.PodRevision{Number: firstRevision, Plugins: keyIDs, Ready: func(*cluster.Target) {}, Change: func(context.Context) error {
+		_, err := s.SetEncryption(cluster.Plugins(keyIDs...))
 		return err
 	}})
 	return err
@@ -272,7 +272,7 @@ func reshape(ctx context.Context, is podShape, by live.Roller, n *live.Node, key
 
 // revise prepares the next revision of a pod that is down. Containers that only the old revision had do not start again, and the reporter waits for its
 // command.
-func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevision) error {
+func revise(ctx context.Context, p *controlPlane, n *cluster.Node, r cluster.PodRevision) error {
 	s := serverOf(n)
 	before := s.plugins.names()
 	s.revision.Store(int64(r.Number))
@@ -294,7 +294,7 @@ func revise(ctx context.Context, p *controlPlane, n *live.Node, r live.PodRevisi
 }
 
 // answer starts the plugins of the pod that do not run yet, and returns when all answer.
-func (p *podPlugins) answer(ctx context.Context, n *live.Node, ready func(*live.Target)) error {
+func (p *podPlugins) answer(ctx context.Context, n *cluster.Node, ready func(*cluster.Target)) error {
 	for _, s := range p.containers() {
 		if !s.usedBy(n) {
 			continue

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
@@ -33,28 +33,28 @@ var errPodRuns = errors.New("the API server's pod cannot be paused as a whole: p
 type staticPods struct {
 	broken       // it cannot be paused
 	controlPlane *controlPlane
-	nodes        []*live.Node
-	ready        func(*live.Target)
+	nodes        []*cluster.Node
+	ready        func(*cluster.Target)
 }
 
-var _ live.Unit = (*staticPods)(nil)
+var _ cluster.Unit = (*staticPods)(nil)
 
-func (p *staticPods) each(ctx context.Context, do func(context.Context, *live.Node) error) error {
+func (p *staticPods) each(ctx context.Context, do func(context.Context, *cluster.Node) error) error {
 	return eachPod(ctx, p.controlPlane, "pod of the API server", p.nodes, do)
 }
 
 // eachPod does something to the pods of nodes at the same time. What cannot be done is not worth another try, unless it was given up because a plugin
 // cannot run.
-func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.Node, do func(context.Context, *live.Node) error) error {
+func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*cluster.Node, do func(context.Context, *cluster.Node) error) error {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)
 	defer cancel()
-	return live.EachNode(ctx, nodes, func(ctx context.Context, n *live.Node) error {
+	return cluster.EachNode(ctx, nodes, func(ctx context.Context, n *cluster.Node) error {
 		err := do(ctx, n)
 		if err == nil {
 			return nil
 		}
 		if !errors.Is(context.Cause(ctx), errWaiting) {
-			p.MarkDirty(live.TaintedPower)
+			p.MarkDirty(cluster.TaintedPower)
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	})
@@ -62,15 +62,15 @@ func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*live.No
 
 // Stop implements live.Unit: the kubelet ends the API server, then the sidecars.
 func (p *staticPods) Stop(ctx context.Context) error {
-	return p.each(ctx, func(ctx context.Context, n *live.Node) error { return p.end(ctx, n, false) })
+	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error { return p.end(ctx, n, false) })
 }
 
 // Kill implements live.Unit: without its manifest the kubelet does not start again what dies.
 func (p *staticPods) Kill(ctx context.Context) error {
-	return p.each(ctx, func(ctx context.Context, n *live.Node) error { return p.end(ctx, n, true) })
+	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error { return p.end(ctx, n, true) })
 }
 
-func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
+func (p *staticPods) end(ctx context.Context, n *cluster.Node, kill bool) error {
 	c, units, pod := p.controlPlane.container(n.Name), p.controlPlane.units, inDir(serverOf(n).dir)
 	filter := fmt.Sprintf(`labels.%q==%s,labels."io.cri-containerd.kind"==container`, labelPod, staticPod(n.Name)) // the sandbox ends after them
 	if err := units.journals.Poll(); err != nil {
@@ -114,7 +114,7 @@ func (p *staticPods) end(ctx context.Context, n *live.Node, kill bool) error {
 // forgetsPod returns an error as long as the kubelet keeps the folder of a static pod of an API server that has ended, or a worker for it, which may
 // end with the next round of its housekeeping, 2 s later. A pod with the same name that comes before is not looked at again for 10 to 15 s: the
 // backOffPeriod of the kubelet's pod workers.
-func forgetsPod(ctx context.Context, c container, kubelet *live.Client) error {
+func forgetsPod(ctx context.Context, c container, kubelet *cluster.Client) error {
 	folders, err := c.exec(ctx, "find", "/var/lib/kubelet/pods", "-mindepth", "3", "-maxdepth", "3", "-name", sidecar.APIServerContainer)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func forgetsPod(ctx context.Context, c container, kubelet *live.Client) error {
 
 // Start implements live.Unit.
 func (p *staticPods) Start(ctx context.Context) error {
-	return p.each(ctx, func(ctx context.Context, n *live.Node) error {
+	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error {
 		if err := p.controlPlane.container(n.Name).move(ctx, parked, manifest); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (p *staticPods) Start(ctx context.Context) error {
 }
 
 // Status implements live.Unit: what happened to pods is the scenario's to know.
-func (p *staticPods) Status() live.Status { return live.Status{Phase: live.Running} }
+func (p *staticPods) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }
 
 // staticPod is the name of the API server's pod on a node.
 func staticPod(node string) string { return "kube-apiserver-" + node }
@@ -158,7 +158,7 @@ func containerFilter(label, value, name string) string {
 }
 
 // unitOf is the unit in which a process of an API server's pod is.
-func unitOf(t live.Target) (string, error) {
+func unitOf(t cluster.Target) (string, error) {
 	switch t.Identity.Role {
 	case history.RoleAPIServer:
 		return unitAPIServer, nil
@@ -173,7 +173,7 @@ func unitOf(t live.Target) (string, error) {
 }
 
 // RestartContainer implements live.Processes: the kubelet starts again what has died.
-func (p kubePods) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (p kubePods) RestartContainer(ctx context.Context, t cluster.Target, ready func(*cluster.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {
 		name := containerName(unit)
@@ -185,7 +185,7 @@ func (p kubePods) RestartContainer(ctx context.Context, t live.Target, ready fun
 }
 
 // restart kills the container of a target's unit, which the filter picks, and returns when the unit runs in its successor.
-func (p *controlPlane) restart(ctx context.Context, t live.Target, apiServer string, ready func(*live.Target), filter func(unit string) string) error {
+func (p *controlPlane) restart(ctx context.Context, t cluster.Target, apiServer string, ready func(*cluster.Target), filter func(unit string) string) error {
 	ctx, cancel := context.WithTimeout(ctx, containerTimeout)
 	defer cancel()
 	unit, err := unitOf(t)
@@ -224,7 +224,7 @@ func (p *controlPlane) restart(ctx context.Context, t live.Target, apiServer str
 }
 
 // runsAgain returns when units run in the containers that the kubelet started for them. Hold starts what was not held.
-func runsAgain(ctx context.Context, n *live.Node, lost []unitState, ready func(*live.Target)) error {
+func runsAgain(ctx context.Context, n *cluster.Node, lost []unitState, ready func(*cluster.Target)) error {
 	all, ctx := errgroup.WithContext(ctx)
 	for _, s := range lost {
 		all.Go(func() error {
@@ -233,7 +233,7 @@ func runsAgain(ctx context.Context, n *live.Node, lost []unitState, ready func(*
 			if err != nil {
 				return err
 			}
-			t := live.Target{Unit: u, Identity: s.process}
+			t := cluster.Target{Unit: u, Identity: s.process}
 			t.Identity.State, t.Identity.Detail, t.Identity.PID = "", "", 0
 			answers := func(ctx context.Context) error { return u.answers(ctx, at) }
 			if err := until(ctx, readyPoll, "wait until "+s.unit+" runs again", answers); err != nil {
@@ -252,7 +252,7 @@ func runsAgain(ctx context.Context, n *live.Node, lost []unitState, ready func(*
 }
 
 // nodeOfFiles is the node, or the one beside it of an aggregated API server, that a unit's folder belongs to.
-func nodeOfFiles(n *live.Node, dir string) *live.Node {
+func nodeOfFiles(n *cluster.Node, dir string) *cluster.Node {
 	for _, b := range n.Alongside {
 		if serverOf(b).dir == dir {
 			return b
@@ -262,7 +262,7 @@ func nodeOfFiles(n *live.Node, dir string) *live.Node {
 }
 
 // answers returns an error unless a unit of a node runs, and its program answers as far as that can be asked.
-func (u *held) answers(ctx context.Context, n *live.Node) error {
+func (u *held) answers(ctx context.Context, n *cluster.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	s, err := u.client.State(ctx)

@@ -13,21 +13,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/operator/sidecar"
 )
 
 // underTestIn is the unit of a plugin under test, behind the fake plugin in a container.
-func underTestIn(dir, unit string) *live.Fronted {
-	return &live.Fronted{Unit: &held{unitKey: unitKey{dir, unitUnderTest(unit)}}, Front: &held{unitKey: unitKey{dir, unit}}}
+func underTestIn(dir, unit string) *cluster.Fronted {
+	return &cluster.Fronted{Unit: &held{unitKey: unitKey{dir, unitUnderTest(unit)}}, Front: &held{unitKey: unitKey{dir, unit}}}
 }
 
 // podUnderTest is the pod of cp-1 with containers for a plugin under test, with its plugins as the backend makes them.
 func podUnderTest(t *testing.T, apiServer string) (*controlPlane, *podPlugins, podFiles) {
 	t.Helper()
-	programs := live.NewPrograms(t.TempDir(), func(string) {})
+	programs := cluster.NewPrograms(t.TempDir(), func(string) {})
 	programs.Plugin = undertest.Plugin{Image: "p:dev", Command: "/p --listen {endpoint} --keys {shared} --state {state} --node {node}"}
 	programs.PluginArgs = []string{"--fault=hang"}
 	dir, err := os.MkdirTemp("", "kms") // a test's own directory has too long a name for a socket
@@ -96,7 +96,7 @@ func TestCommandsOfAPluginUnderTest(t *testing.T) {
 			"--state /var/lib/kmsharness/oauth-apiserver/plugin-state/oauth-apiserver-cp-1-2 --node cp-1",
 	} {
 		p, plugins, f := podUnderTest(t, apiServer)
-		n := &live.Node{Name: "cp-1"}
+		n := &cluster.Node{Name: "cp-1"}
 		if err := plugins.prepare(t.Context(), n, []string{"2"}); err != nil {
 			t.Fatal(err)
 		}
@@ -133,10 +133,10 @@ func TestWhoIsThePluginUnderTest(t *testing.T) {
 	var recorded []string
 	p.Listen(func(_ time.Time, payload any) {
 		if one, ok := payload.(*history.Process); ok {
-			recorded = append(recorded, live.NameOf(*one)+" "+one.State)
+			recorded = append(recorded, cluster.NameOf(*one)+" "+one.State)
 		}
 	})
-	n := &live.Node{Name: "cp-1"}
+	n := &cluster.Node{Name: "cp-1"}
 	if err := plugins.prepare(t.Context(), n, []string{"1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/supervisor"
@@ -65,7 +65,7 @@ type units struct {
 	rows map[unitKey]*unitState
 }
 
-func newUnits(h *live.Host) *units {
+func newUnits(h *cluster.Host) *units {
 	return &units{sink: h.Record, journals: tail.NewSet(), rows: map[unitKey]*unitState{}}
 }
 
@@ -246,7 +246,7 @@ type held struct {
 	absent func() bool
 }
 
-var _ live.Unit = (*held)(nil)
+var _ cluster.Unit = (*held)(nil)
 
 func newHeld(k unitKey) (*held, error) {
 	c, err := supervisor.NewClient("unix://" + filepath.Join(k.dir, supervisorSocket(k.unit)))
@@ -319,20 +319,20 @@ func (u *held) awaitSupervisor(ctx context.Context) error {
 }
 
 // Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through the supervisor.
-func (u *held) Status() live.Status {
+func (u *held) Status() cluster.Status {
 	s, err := u.state(context.Background())
 	if err != nil {
-		return live.Status{Phase: live.Ended, Crashed: true}
+		return cluster.Status{Phase: cluster.Ended, Crashed: true}
 	}
 	switch s.State {
 	case supervisor.Running:
-		return live.Status{Phase: live.Running, PID: s.PID}
+		return cluster.Status{Phase: cluster.Running, PID: s.PID}
 	case supervisor.Paused:
-		return live.Status{Phase: live.Paused, PID: s.PID}
+		return cluster.Status{Phase: cluster.Paused, PID: s.PID}
 	case supervisor.Waiting:
-		return live.Status{Phase: live.Never}
+		return cluster.Status{Phase: cluster.Never}
 	default:
-		return live.Status{Phase: live.Ended, Crashed: s.State == supervisor.Exited}
+		return cluster.Status{Phase: cluster.Ended, Crashed: s.State == supervisor.Exited}
 	}
 }
 
@@ -344,10 +344,10 @@ func (b broken) Stop(context.Context) error   { return b.err }
 func (b broken) Kill(context.Context) error   { return b.err }
 func (b broken) Pause(context.Context) error  { return b.err }
 func (b broken) Resume(context.Context) error { return b.err }
-func (b broken) Status() live.Status          { return live.Status{} }
+func (b broken) Status() cluster.Status       { return cluster.Status{} }
 
 // makeUnit makes the unit of a program of the system under test, which is asked for its command at every start.
-type makeUnit = func(history.Process, func(context.Context) (live.Command, error)) live.Unit
+type makeUnit = func(history.Process, func(context.Context) (cluster.Command, error)) cluster.Unit
 
 // setAbsent notes whether a pod has no container for a unit.
 func (u *units) setAbsent(k unitKey, absent bool) {
@@ -360,7 +360,7 @@ func (u *units) absent(k unitKey) bool {
 
 // placeOf makes units in a container of a node.
 func (u *units) placeOf(k unitKey, node string) makeUnit {
-	return func(identity history.Process, command func(context.Context) (live.Command, error)) live.Unit {
+	return func(identity history.Process, command func(context.Context) (cluster.Command, error)) cluster.Unit {
 		one, err := newHeld(k)
 		if err == nil {
 			one.command, one.absent = argumentsOf(command), func() bool { return u.absent(k) }
@@ -374,7 +374,7 @@ func (u *units) placeOf(k unitKey, node string) makeUnit {
 }
 
 // argumentsOf are the words that the supervisor runs.
-func argumentsOf(command func(context.Context) (live.Command, error)) func(context.Context) ([]string, error) {
+func argumentsOf(command func(context.Context) (cluster.Command, error)) func(context.Context) ([]string, error) {
 	return func(ctx context.Context) ([]string, error) {
 		c, err := command(ctx)
 		return append([]string{inImage(c.Program)}, c.Args...), err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -35,13 +36,13 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 		add("a link that is reset and restored at once: on kind packets are filtered, and a connection on which nothing is sent meanwhile is not reset")
 	}
 	if s.SecondPods() {
-		lacks = append(lacks, live.NoSecondPods)
+		lacks = append(lacks, cluster.NoSecondPods)
 	}
 	if s.Topology.Timing != "" {
 		add("timing %s: the pods of kind have the intervals of a second", s.Topology.Timing)
 	}
 	lacks = append(lacks, live.UnsupportedReal(s)...)
-	lacks = append(lacks, live.UnsupportedReleases(s)...)
+	lacks = append(lacks, cluster.UnsupportedReleases(s)...)
 	lacks = append(lacks, lackingPlugins(live.KeyIDs(s))...)
 	lacks = append(lacks, b.lackingImages(s)...)
 	for _, a := range s.Actions() {

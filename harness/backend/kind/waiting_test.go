@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -64,23 +64,23 @@ func TestWaitingPlugins(t *testing.T) {
 
 // The start of a pod is given up when the kubelet says that a plugin cannot run, and only then.
 func TestUnlessWaiting(t *testing.T) {
-	waits := []live.WaitingContainer{{Name: "vault-kms-plugin-1", Plugin: "1", Reason: "CrashLoopBackOff"}}
+	waits := []cluster.WaitingContainer{{Name: "vault-kms-plugin-1", Plugin: "1", Reason: "CrashLoopBackOff"}}
 	asked := make(chan struct{})
-	never := func(ctx context.Context) ([]live.WaitingContainer, error) {
+	never := func(ctx context.Context) ([]cluster.WaitingContainer, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	failed := errors.New("failed")
 	for what, test := range map[string]struct {
 		start func(context.Context) error
-		look  func(context.Context) ([]live.WaitingContainer, error)
-		want  []live.WaitingContainer
+		look  func(context.Context) ([]cluster.WaitingContainer, error)
+		want  []cluster.WaitingContainer
 		err   error
 	}{
 		"starts":       {func(context.Context) error { return nil }, never, nil, nil},
 		"fails":        {func(context.Context) error { return failed }, never, nil, failed},
-		"waits":        {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, func(context.Context) ([]live.WaitingContainer, error) { return waits, nil }, waits, nil},
-		"starts after": {func(context.Context) error { <-asked; return nil }, func(context.Context) ([]live.WaitingContainer, error) { close(asked); return nil, nil }, nil, nil},
+		"waits":        {func(ctx context.Context) error { <-ctx.Done(); return context.Cause(ctx) }, func(context.Context) ([]cluster.WaitingContainer, error) { return waits, nil }, waits, nil},
+		"starts after": {func(context.Context) error { <-asked; return nil }, func(context.Context) ([]cluster.WaitingContainer, error) { close(asked); return nil, nil }, nil, nil},
 	} {
 		got, err := unlessWaiting(t.Context(), test.start, test.look)
 		if len(got) != len(test.want) || !errors.Is(err, test.err) {
@@ -90,9 +90,9 @@ func TestUnlessWaiting(t *testing.T) {
 }
 
 // A kubelet that refuses to answer is no kubelet without pods.
-func clientOf(t *testing.T, s *httptest.Server) *live.Client {
+func clientOf(t *testing.T, s *httptest.Server) *cluster.Client {
 	t.Helper()
-	c, err := live.NewClient(&rest.Config{Host: s.URL})
+	c, err := cluster.NewClient(&rest.Config{Host: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
+	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/turn"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -21,12 +24,12 @@ import (
 // apiServer is kube-apiserver or an aggregated API server in a scenario: what is known of its nodes, its plugins and its encryption, and what carries out actions on it.
 type apiServer struct {
 	*run
-	APIServer
-	operator    operator
+	cluster.APIServer
+	operator    cluster.Operator
 	logDir      string // of its reporters, its aggregators and its operator
 	sink        record.Sink
-	recorder    *recorder
-	aggregators []*Target
+	recorder    *recorder.Recorder
+	aggregators []*cluster.Target
 
 	faults     *faults
 	procs      *processes
@@ -38,32 +41,32 @@ type apiServer struct {
 	operated   *operatedParts
 
 	mu          sync.Mutex
-	keyIDs      []string          // of the plugins that report, the write key first
-	encryption  encryption.Type   // in the cluster's APIServer configuration
-	configured  Encryption        // what the API servers were told last
-	left        encryption.List   // providers that objects may lie under
-	switching   func(cause error) // ends the switch that is under way
-	removed     map[string]*Node
-	unavailable map[onNode]string    // whose processes cannot be told anything: why
-	joining     map[string]time.Time // nodes that the cluster knows and this environment not yet: since when
-	coming      map[string]bool      // nodes that the operator counts, and that have no pod yet
-	reloads     map[string]reload    // API servers that have not yet loaded their configuration
-	pods        *pods                // of an operator; nil without one
-	telling     bool                 // files of API servers are being written
+	keyIDs      []string           // of the plugins that report, the write key first
+	encryption  encryption.Type    // in the cluster's APIServer configuration
+	configured  cluster.Encryption // what the API servers were told last
+	left        encryption.List    // providers that objects may lie under
+	switching   func(cause error)  // ends the switch that is under way
+	removed     map[string]*cluster.Node
+	unavailable map[cluster.OnNode]string // whose processes cannot be told anything: why
+	joining     map[string]time.Time      // nodes that the cluster knows and this environment not yet: since when
+	coming      map[string]bool           // nodes that the operator counts, and that have no pod yet
+	reloads     map[string]reload         // API servers that have not yet loaded their configuration
+	pods        *pods                     // of an operator; nil without one
+	telling     bool                      // files of API servers are being written
 }
 
 // newAPIServer is one of those of a run, without recorder yet. Its operator is of a name.
-func newAPIServer(r *run, of APIServer, operator, logDir string, sink record.Sink) (*apiServer, error) {
-	op, err := operatorNamed(operator)
+func newAPIServer(r *run, of cluster.APIServer, operator, logDir string, sink record.Sink) (*apiServer, error) {
+	op, err := cluster.OperatorNamed(operator)
 	if err != nil {
 		return nil, err
 	}
-	configured := Plugins(KeyIDs(r.scenario)...)
+	configured := cluster.Plugins(KeyIDs(r.scenario)...)
 	configured.Keys = map[encryption.Provider][]byte{}
 	e := (&apiServer{
 		run: r, APIServer: of, operator: op, logDir: logDir, sink: sink,
-		keyIDs: KeyIDs(r.scenario), encryption: encryption.KMS, configured: configured, left: configured.Providers, removed: map[string]*Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
-		unavailable: map[onNode]string{}, reloads: map[string]reload{},
+		keyIDs: KeyIDs(r.scenario), encryption: encryption.KMS, configured: configured, left: configured.Providers, removed: map[string]*cluster.Node{}, joining: map[string]time.Time{}, coming: map[string]bool{},
+		unavailable: map[cluster.OnNode]string{}, reloads: map[string]reload{},
 	}).withParts()
 	if r.scenario.Topology.ByOperator() {
 		e.encryption, e.pods = encryption.Identity, newPods(e)
@@ -75,8 +78,8 @@ func newAPIServer(r *run, of APIServer, operator, logDir string, sink record.Sin
 func (e *apiServer) withParts() *apiServer {
 	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
 	e.data = newDataset(e)
-	e.statuses = &statuses{e: e, conditions: map[string]map[string]object{}}
-	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}}, &operatedParts{e: e}
+	e.statuses = &statuses{e: e, conditions: map[string]map[string]cluster.Object{}}
+	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}, legacy: map[string]string{}}, &operatedParts{e: e}
 	return e
 }
 
@@ -98,8 +101,8 @@ func (e *apiServer) nodeNames() []string {
 }
 
 // nodes are those of nodeNames.
-func (e *apiServer) nodes() []*Node {
-	var all []*Node
+func (e *apiServer) nodes() []*cluster.Node {
+	var all []*cluster.Node
 	for _, name := range e.nodeNames() {
 		if n := e.Nodes.Get(name); n != nil {
 			all = append(all, n)
@@ -109,8 +112,8 @@ func (e *apiServer) nodes() []*Node {
 }
 
 // serving are the nodes whose API server runs.
-func (e *apiServer) serving() []*Node {
-	return slices.DeleteFunc(e.nodes(), func(n *Node) bool { return n.Server.Status().Phase != Running })
+func (e *apiServer) serving() []*cluster.Node {
+	return slices.DeleteFunc(e.nodes(), func(n *cluster.Node) bool { return n.Server.Status().Phase != cluster.Running })
 }
 
 // recordExpected says which nodes and plugins should report from now on.
@@ -119,7 +122,7 @@ func (e *apiServer) recordExpected() { e.recordExpectedAt(time.Now()) }
 func (e *apiServer) recordExpectedAt(at time.Time) {
 	since := map[string]time.Time{}
 	for _, n := range e.nodes() {
-		since[n.Name] = n.since
+		since[n.Name] = n.Since
 	}
 	e.mu.Lock()
 	keyIDs, active := slices.Clone(e.keyIDs), e.encryption == encryption.KMS
@@ -138,7 +141,7 @@ func (e *apiServer) record(payload any) { e.sink.Record(time.Now(), "backend", p
 func (e *apiServer) remoteKey(keyID string) string { return e.controlPlane.KMS.Key(e.Name, keyID) }
 
 // component is the API server as the encryption controllers name it in secrets.
-func (e *apiServer) component() string { return component(e.Name) }
+func (e *apiServer) component() string { return cluster.Component(e.Name) }
 
 // recordConfigured records what is expected from now on, and what the API servers have begun with.
 func (e *apiServer) recordConfigured() {
@@ -185,4 +188,13 @@ func owned(payload any) any {
 		return history.Of{APIServer: p.APIServer, Payload: p}
 	}
 	return payload
+}
+
+// targets are the objects that are watched: those of every API server's operator.
+func (e *apiServer) targets() []watch.Target {
+	all := e.operator.Targets(e.traits.Streaming)
+	for _, s := range e.aggregated() {
+		all = append(all, s.operator.Targets(e.traits.Streaming)...)
+	}
+	return all
 }

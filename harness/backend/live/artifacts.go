@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
@@ -31,11 +32,11 @@ type wantedObjects struct {
 // artifactObjects are what a person wants to see of a cluster. Secrets are none of it.
 func (e *apiServer) artifactObjects() []wantedObjects {
 	all := []wantedObjects{
-		{e.operator.resource, cluster}, {clusterOperators(), e.operator.ClusterOperator}, {revision.Configurations(), cluster},
-		{nodeObjects(), ""}, {leaseObjects(), ""},
+		{e.operator.Resource, core.OperatorObject}, {cluster.ClusterOperators(), e.operator.ClusterOperator}, {revision.Configurations(), core.OperatorObject},
+		{cluster.NodeObjects(), ""}, {cluster.LeaseObjects(), ""},
 	}
 	if e.traits.RealNodes {
-		all = append(all, wantedObjects{podObjects(), ""}, wantedObjects{eventObjects(), ""})
+		all = append(all, wantedObjects{cluster.PodObjects(), ""}, wantedObjects{cluster.EventObjects(), ""})
 	}
 	return all
 }
@@ -62,7 +63,7 @@ func (e *apiServer) snapshotObjects(ctx context.Context, dir string) error {
 
 // snapshotThrough writes what one API server shows: a file for each resource. An object that is not there is an error like
 // any other: these always exist.
-func snapshotThrough(ctx context.Context, c *Client, wanted []wantedObjects, dir string) error {
+func snapshotThrough(ctx context.Context, c *cluster.Client, wanted []wantedObjects, dir string) error {
 	ctx, cancel := context.WithTimeout(ctx, artifactPatience)
 	defer cancel()
 	var errs []error
@@ -77,7 +78,7 @@ func snapshotThrough(ctx context.Context, c *Client, wanted []wantedObjects, dir
 	return errors.Join(errs...)
 }
 
-func snapshotOne(ctx context.Context, c *Client, w wantedObjects, dir string) error {
+func snapshotOne(ctx context.Context, c *cluster.Client, w wantedObjects, dir string) error {
 	var content any
 	if w.name != "" {
 		o, err := c.Resource(w.resource).Get(ctx, w.name, metav1.GetOptions{})
@@ -105,7 +106,7 @@ func (e *apiServer) snapshotEncryption(dir string) error {
 	for _, n := range e.nodes() {
 		text, err := os.ReadFile(n.EncryptionFile)
 		if err == nil {
-			text, err = WithoutSecrets(text)
+			text, err = cluster.WithoutSecrets(text)
 		}
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, "encryption-"+n.Name+".yaml"), text, 0o644)
@@ -119,78 +120,4 @@ func (e *apiServer) snapshotEncryption(dir string) error {
 
 func (e *Environment) Collect(ctx context.Context, dir string, progress func(string)) error {
 	return errors.Join(e.Snapshot(ctx, filepath.Join(dir, "at-end")), e.controlPlane.Recording.Collect(ctx, dir, progress))
-}
-
-// LogDir is a folder with logs of a plane; Prefix goes before the names of their copies.
-type LogDir struct{ Dir, Prefix string }
-
-// logCopy copies what was appended to the logs of a plane since it was made: a plane outlives a scenario, the logs
-// of a scenario are its own.
-type logCopy struct {
-	from  []LogDir
-	to    string
-	sizes map[string]int64 // by path
-}
-
-// isLog tells logs and journals from what else lies beside them, sockets and credentials among it.
-func isLog(entry os.DirEntry) bool {
-	ext := filepath.Ext(entry.Name())
-	return entry.Type().IsRegular() && (ext == ".log" || ext == ".jsonl")
-}
-
-func markLogs(from []LogDir, to string) (*logCopy, error) {
-	c := &logCopy{from: from, to: to, sizes: map[string]int64{}}
-	err := c.each(func(_ LogDir, path string, entry os.DirEntry) error {
-		info, err := entry.Info()
-		if err == nil {
-			c.sizes[path] = info.Size()
-		}
-		return err
-	})
-	return c, err
-}
-
-func (c *logCopy) each(do func(from LogDir, path string, entry os.DirEntry) error) error {
-	var errs []error
-	for _, from := range c.from {
-		entries, err := os.ReadDir(from.Dir)
-		errs = append(errs, err)
-		for _, entry := range entries {
-			if isLog(entry) {
-				errs = append(errs, do(from, filepath.Join(from.Dir, entry.Name()), entry))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *logCopy) copy() error {
-	return c.each(func(from LogDir, path string, entry os.DirEntry) error {
-		if err := c.copyOne(path, filepath.Join(c.to, from.Prefix+entry.Name())); err != nil {
-			return fmt.Errorf("copy log %s: %w", entry.Name(), err)
-		}
-		return nil
-	})
-}
-
-func (c *logCopy) copyOne(from, to string) error {
-	source, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer source.Close()
-	if _, err := source.Seek(c.sizes[from], io.SeekStart); err != nil {
-		return err
-	}
-	target, err := os.Create(to)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(target, source)
-	return errors.Join(err, target.Close())
-}
-
-// CopyLogs copies the logs of folders as they are now; those that are missing are in its error.
-func CopyLogs(from []LogDir, to string) error {
-	return (&logCopy{from: from, to: to}).copy()
 }

@@ -10,48 +10,12 @@ import (
 	"testing"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/kmsharness/kmsharness/harness/cluster"
 )
 
-// What opens something is left out, whatever provider it is of and however it is written.
-func TestWithoutSecrets(t *testing.T) {
-	text := `apiVersion: apiserver.config.k8s.io/v1
-kind: EncryptionConfiguration
-resources:
-- resources: [secrets]
-  providers:
-  - kms: {apiVersion: v2, name: kms-1, endpoint: unix:///run/kms-1.sock}
-  - aescbc: {keys: [{name: old, secret: c2VjcmV0}]} # was c2VjcmV0
-  - secretbox:
-      keys:
-      - name: box
-        secret: |
-          c2VjcmV0
-  - identity: {}
----
-kind: InitConfiguration
-bootstrapTokens: [{token: c2VjcmV0.c2VjcmV0}]
-certificateKey: c2VjcmV0
-discovery: {tlsBootstrapToken: c2VjcmV0, file: {secret: {name: a-reference}}}
-`
-	got, err := WithoutSecrets([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(got), "c2VjcmV0") || strings.Count(string(got), leftOut) != 5 {
-		t.Errorf("left:\n%s", got)
-	}
-	for _, want := range []string{"unix:///run/kms-1.sock", "name: old", "name: box", "kind: InitConfiguration", "a-reference"} {
-		if !strings.Contains(string(got), want) {
-			t.Errorf("no %q in\n%s", want, got)
-		}
-	}
-	if out, err := WithoutSecrets([]byte("secret: [c2VjcmV0")); err == nil || len(out) > 0 {
-		t.Errorf("text that is not YAML was copied: %s", out)
-	}
-}
-
 // fakeServer answers every list and every get, unless the path is among those that fail.
-func fakeServer(t *testing.T, failing string) *Client {
+func fakeServer(t *testing.T, failing string) *cluster.Client {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -66,7 +30,7 @@ func fakeServer(t *testing.T, failing string) *Client {
 		}
 	}))
 	t.Cleanup(s.Close)
-	c, err := NewClient(&rest.Config{Host: s.URL})
+	c, err := cluster.NewClient(&rest.Config{Host: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,11 +39,11 @@ func fakeServer(t *testing.T, failing string) *Client {
 }
 
 func TestSnapshotThrough(t *testing.T) {
-	op, err := operatorNamed("")
+	op, err := cluster.OperatorNamed("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &apiServer{run: &run{traits: Traits{RealNodes: true}}, operator: op}
+	e := &apiServer{run: &run{traits: cluster.Traits{RealNodes: true}}, operator: op}
 	dir := t.TempDir()
 	if err := snapshotThrough(t.Context(), fakeServer(t, ""), e.artifactObjects(), dir); err != nil {
 		t.Fatal(err)
@@ -94,7 +58,7 @@ func TestSnapshotThrough(t *testing.T) {
 		}
 	}
 	for _, w := range e.artifactObjects() {
-		if w.resource == secretObjects() {
+		if w.resource == cluster.SecretObjects() {
 			t.Error("Secrets are copied")
 		}
 	}
@@ -102,7 +66,7 @@ func TestSnapshotThrough(t *testing.T) {
 
 // One resource that an API server cannot give costs no other, and is named.
 func TestSnapshotOfHalfAnAPIServer(t *testing.T) {
-	op, err := operatorNamed("")
+	op, err := cluster.OperatorNamed("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,26 +10,28 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // Begin is an environment for a scenario on a control plane that was Reset for it, in the state that the topology asks for.
-func Begin(ctx context.Context, p *ControlPlane, spec backend.Spec, opts Options) (_ *Environment, err error) {
-	e := &Environment{logDir: filepath.Join(spec.OutDir, "logs"), gate: newGate(spec.Log, p.Traits.Memory != nil)}
+func Begin(ctx context.Context, p *cluster.ControlPlane, spec backend.Spec, opts Options) (_ *Environment, err error) {
+	e := &Environment{logDir: filepath.Join(spec.OutDir, "logs"), gate: recorder.NewGate(spec.Log, p.Traits.Memory != nil)}
 	e.run = &run{opts: opts, controlPlane: p, traits: p.Traits, scenario: spec.Scenario}
 	if err := e.makeAPIServers(); err != nil {
 		return nil, err
 	}
-	if e.logs, err = markLogs(p.Recording.Logs(), e.logDir); err != nil {
+	if e.logs, err = recorder.MarkLogs(p.Recording.Logs(), e.logDir); err != nil {
 		return nil, err
 	}
 	if err = e.startRecorders(); err == nil {
 		err = e.begin(ctx)
 	}
 	if err != nil {
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StartTimeout)
 		defer cancel()
 		return nil, errors.Join(err, e.kube().operated.endOperators(stopping), e.closeRecorders(), e.EndSystemUnderTest(stopping))
 	}
@@ -66,11 +68,11 @@ func (e *Environment) makeAPIServers() error {
 // startRecorders starts what records of all, and of what only an aggregated API server has.
 func (e *Environment) startRecorders() (err error) {
 	kube := e.kube()
-	if kube.recorder, err = startRecorder(kube, e.gate); err != nil {
+	if kube.recorder, err = recorder.Start(recorder.What{ControlPlane: e.controlPlane, Sink: kube.sink, Targets: kube.targets()}, e.gate); err != nil {
 		return err
 	}
 	return eachAPIServer(e.aggregated(), func(s *apiServer) (err error) {
-		s.recorder, err = kube.recorder.of(s)
+		s.recorder, err = kube.recorder.Of(s.APIServer, s.sink)
 		return err
 	})
 }
@@ -78,7 +80,7 @@ func (e *Environment) startRecorders() (err error) {
 // closeRecorders is nothing if they did not start.
 func (e *Environment) closeRecorders() error {
 	if r := e.kube().recorder; r != nil {
-		return r.close()
+		return r.Close()
 	}
 	return nil
 }
@@ -148,7 +150,7 @@ func (sut *systemUnderTest) startSystemUnderTest(ctx context.Context) error {
 
 // describeProcesses records what runs already, so that the history tells of every process.
 func (e *Environment) describeProcesses() {
-	for _, identity := range e.controlPlane.running() {
+	for _, identity := range e.controlPlane.Running() {
 		identity.Detail = "it ran before this scenario began"
 		for _, state := range []string{history.ProcessStarted, history.ProcessReady} {
 			identity.State = state
@@ -156,23 +158,4 @@ func (e *Environment) describeProcesses() {
 			e.kube().record(owned(&p))
 		}
 	}
-}
-
-// running are the processes that run: the remote KMS, what API servers consist of, and etcd, unless kubelets run it.
-func (p *ControlPlane) running() (all []history.Process) {
-	targets := []Target{p.KMS.Target}
-	if !p.Traits.RealNodes {
-		members, _ := p.Storage.Etcd("") // of all nodes
-		targets = append(targets, members...)
-	}
-	for _, a := range p.APIServers {
-		for _, n := range a.Nodes.List() {
-			targets = append(targets, parts(n)...)
-		}
-	}
-	for _, t := range living(targets) {
-		t.Identity.PID = t.Status().PID
-		all = append(all, t.Identity)
-	}
-	return all
 }

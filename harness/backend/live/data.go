@@ -19,20 +19,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/atrest"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-)
-
-// Where the data of scenarios are, and how to find them.
-const (
-	DataNamespace = "default"
-	dataLabel     = "kmsharness.io/data"
-	dataField     = "value"
 )
 
 func digest(value []byte) string {
@@ -74,7 +69,7 @@ func (ds *dataset) wrote() bool {
 // secret of the cluster anew.
 func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 	count, size := a.Objects()
-	ctx = withAuditID(ctx, a.AuditID)
+	ctx = cluster.WithAuditID(ctx, a.AuditID)
 	switch op := a.Op; {
 	case count < 1 || count > scenario.MaxObjects || size < 1 || size > scenario.MaxObjectBytes:
 		return fmt.Errorf("data: count is %d (1 to %d), size %d (1 to %d bytes)", count, scenario.MaxObjects, size, scenario.MaxObjectBytes)
@@ -115,7 +110,7 @@ func (ds *dataset) writeData(ctx context.Context, count, size int) error {
 	return group.Wait()
 }
 
-func (ds *dataset) writeNew(ctx context.Context, n *Node, size int) error {
+func (ds *dataset) writeNew(ctx context.Context, n *cluster.Node, size int) error {
 	name, value := ds.draw(size)
 	return ds.writeOne(ctx, n, name, value)
 }
@@ -132,30 +127,30 @@ func (ds *dataset) draw(size int) (name string, value []byte) {
 }
 
 // kinds are the objects that are encrypted. An operator under test encrypts ConfigMaps, too.
-func (ds *dataset) kinds() []Encrypted {
+func (ds *dataset) kinds() []cluster.Encrypted {
 	if ds.e.pods.underTest() {
-		return []Encrypted{ds.e.Encrypted, encryptedConfigMaps()}
+		return []cluster.Encrypted{ds.e.Encrypted, cluster.EncryptedConfigMaps()}
 	}
-	return []Encrypted{ds.e.Encrypted}
+	return []cluster.Encrypted{ds.e.Encrypted}
 }
 
 // of is what an object of a scenario is: one of the kinds, by its name.
-func (ds *dataset) of(name string) Encrypted {
+func (ds *dataset) of(name string) cluster.Encrypted {
 	kinds := ds.kinds()
 	return kinds[crc32.ChecksumIEEE([]byte(name))%uint32(len(kinds))]
 }
 
 // writeOne creates a secret, or replaces the one that was written before. A write that is refused is an event, not an
 // error: whether the API server should have accepted it is for the checker and the scenario to decide.
-func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []byte) error {
+func (ds *dataset) writeOne(ctx context.Context, n *cluster.Node, name string, value []byte) error {
 	ds.mu.Lock()
 	_, there := ds.written[name]
 	ds.mu.Unlock()
 	of := ds.of(name)
-	object := of.objectName(name)
-	ds.e.recorder.secrecy.Add(object, secrecy.Plain, value)
+	object := of.ObjectName(name)
+	ds.e.recorder.Secrecy.Add(object, secrecy.Plain, value)
 	d := history.Data{Op: history.DataWritten, Object: object, Digest: digest(value), Node: n.Name, Want: ds.wantNow()}
-	err := n.Admin.put(ctx, of.Resource, of.object(name, value), there)
+	err := objects.Put(ctx, n.Admin, of.Resource, of.Object(name, value), there)
 	if d.Want != ds.wantNow() {
 		d.Want = "" // it changed meanwhile
 	}
@@ -167,18 +162,6 @@ func (ds *dataset) writeOne(ctx context.Context, n *Node, name string, value []b
 	ds.written[name] = d
 	ds.mu.Unlock()
 	return ds.inspect(ctx, name, d)
-}
-
-func (c *Client) put(ctx context.Context, r schema.GroupVersionResource, o *unstructured.Unstructured, there bool) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
-	defer cancel()
-	objects := c.Resource(r).Namespace(DataNamespace)
-	if there {
-		_, err = objects.Update(ctx, o, metav1.UpdateOptions{})
-		return err
-	}
-	_, err = objects.Create(ctx, o, metav1.CreateOptions{})
-	return err
 }
 
 // wantNow returns the provider that encrypts what is written now; empty while some API server was not given, or has not
@@ -199,10 +182,10 @@ func (ds *dataset) wantNow() string {
 // encrypted.
 func (ds *dataset) inspect(ctx context.Context, name string, written history.Data) error {
 	d := history.Data{Op: history.DataRaw, Object: written.Object, Want: written.Want}
-	stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
-	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.data)
-	ds.e.recorder.secrecy.Add(written.Object, secrecy.Sealed, stored.dekSource)
-	d.Provider, d.KEKID, d.DEKSource = stored.provider, stored.kekID, journal.Digest(stored.dekSource)
+	stored, err := atrest.Read(ctx, ds.e.controlPlane.Storage, ds.of(name).Registry+cluster.DataNamespace+"/"+name)
+	ds.e.recorder.Secrecy.Add(written.Object, secrecy.Sealed, stored.Data)
+	ds.e.recorder.Secrecy.Add(written.Object, secrecy.Sealed, stored.DEKSource)
+	d.Provider, d.KEKID, d.DEKSource = stored.Provider, stored.KEKID, journal.Digest(stored.DEKSource)
 	if ds.wantNow() != d.Want {
 		return ctx.Err() // it may have been written anew meanwhile: the census looks at it
 	}
@@ -227,7 +210,7 @@ func (ds *dataset) verifyData(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
+func (ds *dataset) readOne(ctx context.Context, n *cluster.Node, name string) error {
 	ds.mu.Lock()
 	written := ds.written[name]
 	ds.mu.Unlock()
@@ -237,12 +220,12 @@ func (ds *dataset) readOne(ctx context.Context, n *Node, name string) error {
 	of := ds.of(name)
 	var got *unstructured.Unstructured
 	err := untilAnswered(reading, func(ctx context.Context) (err error) {
-		got, err = n.direct().Resource(of.Resource).Namespace(DataNamespace).Get(ctx, name, metav1.GetOptions{})
+		got, err = n.DirectClient().Resource(of.Resource).Namespace(cluster.DataNamespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	})
 	if err == nil {
 		var value []byte
-		if value, err = of.value(got); err == nil {
+		if value, err = of.Value(got); err == nil {
 			d.Digest = digest(value)
 		}
 	}
@@ -283,4 +266,25 @@ func (ds *dataset) recordData(d history.Data, err error) {
 		d.Error = err.Error()
 	}
 	ds.e.record(&d)
+}
+
+// takeInventory records by which keys every encrypted object in etcd is encrypted.
+func (ds *dataset) takeInventory(ctx context.Context) error {
+	all, err := ds.inventory(ctx)
+	if err != nil {
+		return err
+	}
+	ds.e.record(all)
+	return nil
+}
+
+func (ds *dataset) inventory(ctx context.Context) (*history.StorageInventory, error) {
+	ctx, cancel := context.WithTimeout(ctx, inventoryTimeout)
+	defer cancel()
+	from := time.Now().UTC()
+	under, err := atrest.Inventory(ctx, ds.e.controlPlane.Storage, ds.kinds())
+	if err != nil {
+		return nil, err
+	}
+	return &history.StorageInventory{From: from, Under: under}, nil
 }

@@ -12,9 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
+	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
 // Where an administrator keeps what plugins need to log in, and the one that every scenario finds there.
@@ -39,7 +42,7 @@ func (fs *faults) configure(ctx context.Context, a *scenario.APIServer) error {
 	}
 	var refusal error
 	var began time.Time
-	err = fs.e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err = fs.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
 		began = time.Now()
 		refusal = wanted.Write(ctx, c)
 		if apierrors.IsInvalid(refusal) || apierrors.IsBadRequest(refusal) || unknownField(refusal) {
@@ -69,22 +72,22 @@ func unknownField(err error) bool {
 }
 
 // prepareOperator makes the namespaces of an operator and the credentials that plugins refer to, and asks for clear text.
-func (c *Client) prepareOperator(ctx context.Context) error {
-	for _, name := range []string{credentialNamespace, keyNamespace} {
-		if err := c.ensure(ctx, namespaceObjects(), newObject("v1", "Namespace", name, nil)); err != nil {
+func prepareOperator(ctx context.Context, c *cluster.Client) error {
+	for _, name := range []string{credentialNamespace, revision.Namespace} {
+		if err := c.Ensure(ctx, cluster.NamespaceObjects(), cluster.NewObject("v1", "Namespace", name, nil)); err != nil {
 			return err
 		}
 	}
 	credentials := credentialObject(0)
 	credentials.SetNamespace(credentialNamespace)
-	if err := c.ensure(ctx, secretObjects(), credentials); err != nil {
+	if err := c.Ensure(ctx, cluster.SecretObjects(), credentials); err != nil {
 		return err
 	}
-	return c.configureEncryption(ctx, string(encryption.Identity))
+	return objects.ConfigureEncryption(ctx, c, string(encryption.Identity))
 }
 
 // credentialObject is the Secret of the plugins with a content, by number.
 func credentialObject(content int) *unstructured.Unstructured {
-	data := object{"role-id": base64.StdEncoding.EncodeToString([]byte("role")), "secret-id": base64.StdEncoding.EncodeToString(operand.CredentialContent(content))}
-	return newObject("v1", "Secret", credentialSecret, object{"data": data})
+	data := cluster.Object{"role-id": base64.StdEncoding.EncodeToString([]byte("role")), "secret-id": base64.StdEncoding.EncodeToString(operand.CredentialContent(content))}
+	return cluster.NewObject("v1", "Secret", credentialSecret, cluster.Object{"data": data})
 }

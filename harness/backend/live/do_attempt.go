@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,11 +28,14 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
 	healthv1 "github.com/kmsharness/kmsharness/contract/proto/kmsharness/health/v1"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/record/audit"
 	"github.com/kmsharness/kmsharness/harness/scenario"
+	"github.com/kmsharness/kmsharness/internal/host"
 )
 
 // attempt makes a request under the identity of a node's reporter, straight to that node's API server, and checks how it was treated.
@@ -48,7 +53,7 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 	if err != nil {
 		return err
 	}
-	request.auditID = st.e.recorder.nameAttempt
+	request.auditID = st.e.recorder.NameAttempt
 	c, err := st.clientOf(ctx, as)
 	if err != nil {
 		return err
@@ -63,13 +68,13 @@ func (st *statuses) attempt(ctx context.Context, a *scenario.Attempt) error {
 }
 
 // clientOf is a client of a node's API server with the identity of the node's reporter.
-func (st *statuses) clientOf(ctx context.Context, as *Node) (*Client, error) {
+func (st *statuses) clientOf(ctx context.Context, as *cluster.Node) (*cluster.Client, error) {
 	config, err := st.e.sut.configOf(ctx, as)
 	if err != nil {
 		return nil, err
 	}
 	config.Host, config.UserAgent = as.URL, "kmsharness-attempt"
-	return NewClient(config)
+	return cluster.NewClient(config)
 }
 
 // apiRequest is a request to the API by hand: a client library would refuse some of what is to be tried.
@@ -84,7 +89,7 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	verb := a.Method
 	switch verb {
 	case "apply-condition":
-		return st.applyAs(as, conditionOf(a, contract.ConditionType(orDefault(a.Node, as))))
+		return st.applyAs(as, conditionOf(a, contract.ConditionType(cmp.Or(a.Node, as))))
 	case "apply-entry":
 		return st.applyAs(as, st.entryElsewhere(as, ""))
 	case "apply-entries":
@@ -123,18 +128,18 @@ func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error
 	return r, err
 }
 
-func conditionOf(a *scenario.Attempt, conditionType string) object {
-	return object{"conditions": []any{object{"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": a.Text(),
+func conditionOf(a *scenario.Attempt, conditionType string) cluster.Object {
+	return cluster.Object{"conditions": []any{cluster.Object{"type": conditionType, "status": "True", "reason": contract.ReporterConditionReason, "message": a.Text(),
 		"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}}
 }
 
 // applyAs applies a status to the operator CR under the field manager of a node's reporter.
-func (st *statuses) applyAs(as string, status object) (apiRequest, error) {
-	body, err := json.Marshal(newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status}).Object)
-	r := st.e.operator.resource
+func (st *statuses) applyAs(as string, status cluster.Object) (apiRequest, error) {
+	body, err := json.Marshal(cluster.NewObject("operator.openshift.io/v1", st.e.operator.Kind, core.OperatorObject, cluster.Object{"status": status}).Object)
+	r := st.e.operator.Resource
 	return apiRequest{
 		method: http.MethodPatch, contentType: audit.ContentTypeApply, body: body,
-		path:  "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource + "/" + cluster + "/status",
+		path:  "/apis/" + r.Group + "/" + r.Version + "/" + r.Resource + "/" + core.OperatorObject + "/status",
 		query: url.Values{"fieldManager": {contract.FieldManager(as)}, "force": {"true"}},
 	}, err
 }
@@ -154,10 +159,10 @@ func resourcePath(a *scenario.Attempt) string {
 }
 
 // send returns the status and the text of the API server's answer.
-func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+func (r apiRequest) send(ctx context.Context, c *cluster.Client) (code int, text string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
-	target := c.url + r.path
+	target := c.URL + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
@@ -167,7 +172,7 @@ func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string,
 	}
 	request.Header.Set("Content-Type", r.contentType)
 	request.Header.Set("Audit-ID", r.auditID())
-	response, err := c.http.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
@@ -178,12 +183,12 @@ func (r apiRequest) send(ctx context.Context, c *Client) (code int, text string,
 
 // attemptStream opens a stream to the aggregator with what a stolen identity of a reporter allows, going round the replicas until one leads, and
 // ends it once it stands.
-func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *Node) error {
+func (st *statuses) attemptStream(ctx context.Context, a *scenario.Attempt, as *cluster.Node) error {
 	config, err := st.streamTLS(a, as)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	refused := status.New(codes.Unavailable, "there is no aggregator")
 	for _, address := range as.ReporterPlace.Aggregators {
@@ -238,7 +243,7 @@ func private(response *healthv1.ReportResponse, others []string) error {
 }
 
 // streamTLS is the configuration of a client that shows what an attempt says.
-func (st *statuses) streamTLS(a *scenario.Attempt, as *Node) (*tls.Config, error) {
+func (st *statuses) streamTLS(a *scenario.Attempt, as *cluster.Node) (*tls.Config, error) {
 	authority, err := st.e.controlPlane.Credentials.RESTConfig(contract.AggregatorIdentity, nil, as.URL)
 	if err != nil {
 		return nil, err
@@ -261,7 +266,7 @@ func (st *statuses) certificate(a *scenario.Attempt, as string) (tls.Certificate
 	case scenario.CertificateNone:
 		return tls.Certificate{}, nil
 	case scenario.CertificateForged:
-		return forged(contract.ReporterIdentity(orDefault(a.Node, as)), groups)
+		return forged(contract.ReporterIdentity(cmp.Or(a.Node, as)), groups)
 	case scenario.CertificateForeign:
 		user, groups = "system:node:"+as, []string{"system:nodes"}
 	case scenario.CertificateExpired:
@@ -285,4 +290,11 @@ func forged(user string, groups []string) (tls.Certificate, error) {
 		NotBefore: now.Add(-time.Minute), NotAfter: now.Add(time.Hour), ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+// dialer connects the harness's gRPC clients, by addresses without a scheme.
+func dialer(h host.Host, network string) grpc.DialOption {
+	return grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		return h.Dial(ctx, network, address)
+	})
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -24,7 +27,7 @@ const somebodyElse = "somebody-else"
 // statuses writes conditions and reports as somebody else, and makes attempts.
 type statuses struct {
 	e          *apiServer
-	conditions map[string]map[string]object // by manager and type
+	conditions map[string]map[string]cluster.Object // by manager and type
 }
 
 // condition puts a condition on the operator CR, or deletes it, as another controller would: by Server-Side Apply of
@@ -34,18 +37,18 @@ func (st *statuses) condition(ctx context.Context, a *scenario.Condition) error 
 	if kind == "" {
 		return errors.New("expected a type")
 	}
-	manager := orDefault(a.Manager, somebodyElse)
+	manager := cmp.Or(a.Manager, somebodyElse)
 	st.e.changes.turn.Lock() // two applies of one manager must not overtake each other
 	defer st.e.changes.turn.Unlock()
 	owned := st.conditions[manager]
 	if owned == nil {
-		owned = map[string]object{}
+		owned = map[string]cluster.Object{}
 		st.conditions[manager] = owned
 	}
 	if a.Delete {
 		delete(owned, kind)
 	} else {
-		owned[kind] = object{"type": kind, "status": a.Status, "reason": a.Reason, "message": a.Text(),
+		owned[kind] = cluster.Object{"type": kind, "status": a.Status, "reason": a.Reason, "message": a.Text(),
 			"lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
 	}
 	all := []any{}
@@ -56,7 +59,7 @@ func (st *statuses) condition(ctx context.Context, a *scenario.Condition) error 
 }
 
 func (st *statuses) applyConditions(ctx context.Context, manager string, conditions []any) error {
-	return st.applyStatus(ctx, manager, object{"conditions": conditions})
+	return st.applyStatus(ctx, manager, cluster.Object{"conditions": conditions})
 }
 
 // entries overwrites the entry of a node, or puts entries of nodes that do not exist into the typed list, or takes them away.
@@ -67,7 +70,7 @@ func (st *statuses) entries(ctx context.Context, a *scenario.Entries) error {
 	return st.applyStatus(ctx, operand.Elsewhere, operand.EntriesElsewhere(st.e.operator.TypedPath, a.Count, time.Now()))
 }
 
-func (st *statuses) entryElsewhere(node, keyID string) object {
+func (st *statuses) entryElsewhere(node, keyID string) cluster.Object {
 	if keyID == "" {
 		keyID = st.e.scenario.Topology.KeyIDs[0]
 	}
@@ -81,25 +84,25 @@ func (st *statuses) encryptionHealth(ctx context.Context, a *scenario.Encryption
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(object{"spec": object{"keyIDs": a.KeyIDs}}) // null removes them
+	body, err := json.Marshal(cluster.Object{"spec": cluster.Object{"keyIDs": a.KeyIDs}}) // null removes them
 	if err != nil {
 		return err
 	}
-	if _, err := c.Resource(healthObjects()).Patch(ctx, st.e.operator.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse}); err != nil {
+	if _, err := c.Resource(cluster.HealthObjects()).Patch(ctx, st.e.operator.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: somebodyElse}); err != nil {
 		return fmt.Errorf("change the EncryptionHealth %s: %w", st.e.operator.Name, err)
 	}
 	return nil
 }
 
 // applyStatus applies what a manager owns of the CR's status.
-func (st *statuses) applyStatus(ctx context.Context, manager string, status object) error {
+func (st *statuses) applyStatus(ctx context.Context, manager string, status cluster.Object) error {
 	c, err := st.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	o := newObject("operator.openshift.io/v1", st.e.operator.Kind, cluster, object{"status": status})
+	o := cluster.NewObject("operator.openshift.io/v1", st.e.operator.Kind, core.OperatorObject, cluster.Object{"status": status})
 	options := metav1.ApplyOptions{FieldManager: manager, Force: true}
-	if _, err := c.Resource(st.e.operator.resource).ApplyStatus(ctx, cluster, o, options); err != nil {
+	if _, err := c.Resource(st.e.operator.Resource).ApplyStatus(ctx, core.OperatorObject, o, options); err != nil {
 		return fmt.Errorf("apply the status of %s: %w", manager, err)
 	}
 	return nil
@@ -114,8 +117,8 @@ func (st *statuses) column(ctx context.Context, a *scenario.Column) error {
 	if err != nil {
 		return err
 	}
-	r := clusterOperators()
-	table, err := c.table(ctx, "/apis/"+r.Group+"/"+r.Version+"/"+r.Resource)
+	r := cluster.ClusterOperators()
+	table, err := askTable(ctx, c, "/apis/"+r.Group+"/"+r.Version+"/"+r.Resource)
 	if err != nil {
 		return fmt.Errorf("oc get %s: %w", r.Resource, err)
 	}
@@ -136,15 +139,15 @@ func (st *statuses) column(ctx context.Context, a *scenario.Column) error {
 }
 
 // table reads a list as the API server prints it.
-func (c *Client) table(ctx context.Context, path string) (table metav1.Table, err error) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+func askTable(ctx context.Context, c *cluster.Client, path string) (table metav1.Table, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, nil)
 	if err != nil {
 		return table, err
 	}
 	request.Header.Set("Accept", asTable)
-	response, err := c.http.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
 		return table, err
 	}

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -12,16 +11,16 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
-	"github.com/kmsharness/kmsharness/internal/atomicfile"
 	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 // reporterKubeconfig writes the kubeconfig of a node's reporter, and gives its path as the program sees it. The credential is a file beside it, as
 // where a kubelet or a certificate syncer mounts one: it can be replaced while the reporter runs. A reporter that uses the in-cluster configuration has none.
-func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (string, error) {
+func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *cluster.Node) (string, error) {
 	if n.ReporterPlace.InCluster != nil {
 		if err := sut.prepareAccount(ctx, n); err != nil || sut.choosesConnectivity() {
 			return "", err
@@ -48,14 +47,14 @@ func (sut *systemUnderTest) reporterKubeconfig(ctx context.Context, n *Node) (st
 	if text, err = clientcmd.Write(*config); err != nil {
 		return "", fmt.Errorf("kubeconfig of %s: %w", user, err)
 	}
-	return at.write("reporter-"+n.Name+".kubeconfig", text)
+	return at.Write("reporter-"+n.Name+".kubeconfig", text)
 }
 
 // credentialFile has a certificate and its key, so that both are replaced at once.
-func credentialFile(n *Node) string { return "reporter-" + n.Name + ".pem" }
+func credentialFile(n *cluster.Node) string { return "reporter-" + n.Name + ".pem" }
 
 // writeCredential replaces the credential of a node's reporter. Until expires, which is the end of its life, API servers accept it.
-func (sut *systemUnderTest) writeCredential(ctx context.Context, n *Node, life time.Duration) (expires time.Time, err error) {
+func (sut *systemUnderTest) writeCredential(ctx context.Context, n *cluster.Node, life time.Duration) (expires time.Time, err error) {
 	if n.ReporterPlace.InCluster != nil {
 		return sut.writeToken(ctx, n, life)
 	}
@@ -63,23 +62,8 @@ func (sut *systemUnderTest) writeCredential(ctx context.Context, n *Node, life t
 	if err != nil {
 		return expires, err
 	}
-	_, err = n.ReporterPlace.write(credentialFile(n), text)
+	_, err = n.ReporterPlace.Write(credentialFile(n), text)
 	return expires, err
-}
-
-// write replaces a file with credentials, and gives its path as the program sees it.
-func (p Place) write(name string, text []byte) (string, error) {
-	if p.Put != nil {
-		if err := p.Put(name, text); err != nil {
-			return "", fmt.Errorf("write credentials: %w", err)
-		}
-		return filepath.Join(p.SeenDir, name), nil
-	}
-	file := filepath.Join(p.Dir, name)
-	if err := atomicfile.Write(file, text, cmp.Or(p.Mode, 0o600)); err != nil {
-		return "", fmt.Errorf("write credentials: %w", err)
-	}
-	return filepath.Join(p.SeenDir, name), nil
 }
 
 // credential lets the credential of reporters expire, renews it, or does both in the order of a kubelet.
@@ -108,7 +92,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 		life = backend.CredentialOverlap
 	}
 	var last time.Time
-	ends := map[*Node]time.Time{}
+	ends := map[*cluster.Node]time.Time{}
 	for _, n := range nodes {
 		if ends[n], err = sut.writeCredential(ctx, n, life); err != nil {
 			return err
@@ -143,7 +127,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 }
 
 // expired is what API servers answer to the reporter of a node whose credential has expired.
-func expired(n *Node, over bool) *history.Refusal {
+func expired(n *cluster.Node, over bool) *history.Refusal {
 	r := &history.Refusal{Role: history.RoleReporter, Node: n.Name, Mode: history.RefuseExpired, Code: history.RefusalCode(history.RefuseExpired), Over: over}
 	if n.ReporterPlace.InCluster != nil {
 		r.RetryAfter = backend.TokenReload
@@ -164,7 +148,7 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 		plugins := p.all.Refuse(refused)
 		p.mu.Unlock()
 		for _, plugin := range plugins {
-			if err := fs.e.controlPlane.KMS.logIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
+			if err := fs.e.controlPlane.KMS.LogIns(ctx, plugin, refused, a.Mode == scenario.CredentialRevoke); err != nil {
 				return fmt.Errorf("%s the credential of plugins: %w", a.Mode, err)
 			}
 		}
@@ -175,13 +159,13 @@ func (fs *faults) providerCredential(ctx context.Context, a *scenario.Credential
 	p.writes++
 	content, writes := p.all.Content(), p.writes
 	p.mu.Unlock()
-	err := fs.e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := fs.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
 		if a.Mode == scenario.CredentialRemove {
-			return c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret)
+			return c.Remove(ctx, cluster.SecretObjects(), credentialNamespace, credentialSecret)
 		}
 		s := credentialObject(content)
 		s.SetAnnotations(map[string]string{writesAnnotation: fmt.Sprint(writes)})
-		_, err := c.Resource(secretObjects()).Namespace(credentialNamespace).Apply(ctx, credentialSecret, s, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
+		_, err := c.Resource(cluster.SecretObjects()).Namespace(credentialNamespace).Apply(ctx, credentialSecret, s, metav1.ApplyOptions{FieldManager: "kmsharness", Force: true})
 		return err
 	})
 	if err != nil {

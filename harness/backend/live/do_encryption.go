@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
@@ -35,7 +37,7 @@ func (sw *encryptionSwitch) changeEncryption(ctx context.Context, a *scenario.En
 	if err := sw.e.procs.reachable(sw.e.nodes(), ""); err != nil {
 		return err
 	}
-	sw.e.controlPlane.MarkDirty(TaintedEncryption)
+	sw.e.controlPlane.MarkDirty(cluster.TaintedEncryption)
 	err = sw.e.data.underLoad(ctx, func(ctx context.Context) error { return sw.switchTo(ctx, to) })
 	if errors.Is(context.Cause(ctx), errSuperseded) {
 		return nil // its end is the other's
@@ -80,7 +82,7 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 	if err := sw.beforeSwitch(ctx, to, plugins); err != nil {
 		return err
 	}
-	drop := func(n *Node) error { return n.DropPlugins(ctx, plugins) }
+	drop := func(n *cluster.Node) error { return n.DropPlugins(ctx, plugins) }
 	if sw.e.opts.PluginsEndFirst {
 		if err := sw.eachNode(drop); err != nil {
 			return err
@@ -101,7 +103,7 @@ func (sw *encryptionSwitch) switchTo(ctx context.Context, to encryption.List) er
 }
 
 func (sw *encryptionSwitch) endReporters(ctx context.Context) error {
-	return sw.eachNode(func(n *Node) error { return n.Reporter().Stop(ctx) })
+	return sw.eachNode(func(n *cluster.Node) error { return n.Reporter().Stop(ctx) })
 }
 
 // beforeSwitch ends the reporters, or starts the plugins that will be needed.
@@ -124,7 +126,7 @@ func (sw *encryptionSwitch) beforeSwitch(ctx context.Context, to encryption.List
 			all = append(all, k)
 		}
 	}
-	return sw.eachNode(func(n *Node) error { return sw.startPlugins(ctx, n, all) })
+	return sw.eachNode(func(n *cluster.Node) error { return sw.startPlugins(ctx, n, all) })
 }
 
 // clear leaves a control plane whose objects every other configuration can read: clear text is readable by all of them.
@@ -151,7 +153,7 @@ func (sw *encryptionSwitch) report(ctx context.Context, plugins []string) error 
 	if err := sw.setType(ctx, encryption.KMS); err != nil {
 		return err
 	}
-	return sw.eachNode(func(n *Node) error {
+	return sw.eachNode(func(n *cluster.Node) error {
 		r := n.Reporter()
 		if err := r.Stop(ctx); err != nil {
 			return err
@@ -167,7 +169,7 @@ func (sw *encryptionSwitch) currentKeyIDs() []string {
 }
 
 // current returns the configuration that the API servers were given last, loaded or not.
-func (sw *encryptionSwitch) current() Encryption {
+func (sw *encryptionSwitch) current() cluster.Encryption {
 	sw.e.mu.Lock()
 	defer sw.e.mu.Unlock()
 	return sw.e.configured
@@ -175,9 +177,9 @@ func (sw *encryptionSwitch) current() Encryption {
 
 func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) error {
 	var began time.Time
-	err := sw.e.persist(ctx, func(ctx context.Context, c *Client) error {
+	err := sw.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
 		began = time.Now()
-		return c.configureEncryption(ctx, string(kind))
+		return objects.ConfigureEncryption(ctx, c, string(kind))
 	})
 	if err != nil {
 		return err
@@ -200,7 +202,7 @@ func (sw *encryptionSwitch) recordType(kind encryption.Type, began time.Time) {
 	sw.e.recordExpected() // a reporter may have got other sockets meanwhile
 }
 
-func (sw *encryptionSwitch) eachNode(do func(*Node) error) error {
+func (sw *encryptionSwitch) eachNode(do func(*cluster.Node) error) error {
 	sw.e.settle(sw.e.Name)
 	var group errgroup.Group
 	for _, n := range sw.e.nodes() {

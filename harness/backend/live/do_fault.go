@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
@@ -21,7 +22,7 @@ type faults struct {
 
 // inject puts a fault in force on the selected plugins.
 func (fs *faults) inject(ctx context.Context, a *scenario.Inject) error {
-	return fs.eachPlugin(a.Plugin, func(g *Plugin) error { return g.control.inject(ctx, a) })
+	return fs.eachPlugin(a.Plugin, func(g *cluster.Plugin) error { return g.Control.Inject(ctx, a) })
 }
 
 // release ends faults of the selected plugins: those of a name and a method, or all. A plugin that a fault has taken
@@ -34,19 +35,19 @@ func (fs *faults) release(ctx context.Context, a *scenario.Release) error {
 			return err
 		}
 	}
-	return fs.eachPlugin(a.Plugin, func(g *Plugin) error {
+	return fs.eachPlugin(a.Plugin, func(g *cluster.Plugin) error {
 		if g.Status().Crashed {
 			return fs.e.procs.start(ctx, &g.Target)
 		}
-		return g.control.release(ctx, a.Fault, methods)
+		return g.Control.Release(ctx, a.Fault, methods)
 	})
 }
 
 // setLags sets how long each plugin takes to notice a rotation: one lag for all, or one for each node. A plugin that does not run notices when it
 // starts, and so does one that is being stopped.
 func (fs *faults) setLags(ctx context.Context, keyID string, lag scenario.Lag) error {
-	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *Plugin) error {
-		return whileRunning(ctx, func() bool { return g.Status().Running() }, func() error { return g.control.SetNoticeLag(ctx, lag.Of(g.Node)) })
+	return fs.eachPlugin(scenario.Selector{KeyID: keyID}, func(g *cluster.Plugin) error {
+		return whileRunning(ctx, func() bool { return g.Status().Running() }, func() error { return g.Control.SetNoticeLag(ctx, lag.Of(g.Node)) })
 	})
 }
 
@@ -62,14 +63,14 @@ func whileRunning(ctx context.Context, running func() bool, ask func() error) er
 	return nil
 }
 
-func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error {
+func (fs *faults) eachPlugin(s scenario.Selector, do func(*cluster.Plugin) error) error {
 	nodes, err := fs.e.procs.selectNodes(s.Node, true)
 	if err != nil {
 		return err
 	}
-	var plugins []*Plugin
+	var plugins []*cluster.Plugin
 	for _, n := range nodes {
-		for _, g := range n.pluginsOf(s.Pod) {
+		for _, g := range n.PluginsOf(s.Pod) {
 			if s.KeyID == "" || s.KeyID == g.KeyID {
 				plugins = append(plugins, g)
 			}
@@ -78,7 +79,7 @@ func (fs *faults) eachPlugin(s scenario.Selector, do func(*Plugin) error) error 
 	if len(plugins) == 0 {
 		return fmt.Errorf("there is no plugin with keyID %q on node %q", s.KeyID, s.Node)
 	}
-	return parallel(plugins, func(g *Plugin) error {
+	return cluster.Parallel(plugins, func(g *cluster.Plugin) error {
 		if err := do(g); err != nil {
 			return fmt.Errorf("plugin %s/%s: %w", g.Node, g.KeyID, err)
 		}

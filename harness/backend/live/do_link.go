@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -13,9 +14,7 @@ import (
 
 // Who uses the load balancer. What the harness itself asks goes the clients' way.
 const (
-	FromAggregator = history.RoleAggregator
-	FromClient     = "client"
-	fromHarness    = "harness"
+	fromHarness = "harness"
 )
 
 // link puts a fault in force on the selected links, or restores them.
@@ -33,10 +32,10 @@ func (fs *faults) link(ctx context.Context, a *scenario.Link) error {
 		}
 	}
 	switch a.From {
-	case FromAggregator:
-		return fs.setLink(ctx, history.Link{From: FromAggregator, To: history.RoleLoadBalancer}, fault)
-	case FromClient, fromHarness:
-		return fs.setLink(ctx, history.Link{From: FromClient, To: history.RoleLoadBalancer}, fault)
+	case cluster.FromAggregator:
+		return fs.setLink(ctx, history.Link{From: cluster.FromAggregator, To: history.RoleLoadBalancer}, fault)
+	case cluster.FromClient, fromHarness:
+		return fs.setLink(ctx, history.Link{From: cluster.FromClient, To: history.RoleLoadBalancer}, fault)
 	}
 	nodes, err := fs.e.procs.selectNodes(a.Node, true)
 	if err != nil {
@@ -55,7 +54,7 @@ func (fs *faults) link(ctx context.Context, a *scenario.Link) error {
 
 // network cuts nodes off, or connects them again. What becomes of the node's other links is told as well: who judges a history
 // goes by them.
-func (fs *faults) network(ctx context.Context, nodes []*Node, f netfault.Fault) error {
+func (fs *faults) network(ctx context.Context, nodes []*cluster.Node, f netfault.Fault) error {
 	for _, n := range nodes {
 		if err := fs.setLink(ctx, history.Link{From: history.RoleNode, To: history.Network, Node: n.Name}, f); err != nil {
 			return err
@@ -75,8 +74,8 @@ func (fs *faults) network(ctx context.Context, nodes []*Node, f netfault.Fault) 
 }
 
 // connected waits, after a cut, until the API server of a node is ready: its etcd member has to find the others again.
-func connected(ctx context.Context, n *Node, f netfault.Fault) error {
-	if f.Breaks() || n.Server.Status().Phase != Running {
+func connected(ctx context.Context, n *cluster.Node, f netfault.Fault) error {
+	if f.Breaks() || n.Server.Status().Phase != cluster.Running {
 		return nil
 	}
 	if err := n.Server.Ready(ctx); err != nil {
@@ -102,15 +101,9 @@ func faultOf(a *scenario.Link) (netfault.Fault, error) {
 
 func stateOf(m netfault.Mode) string { return cmp.Or(string(m), history.LinkOK) }
 
-// StaleLister is a control plane whose load balancer can go on with a list of API servers that is not updated.
-type StaleLister interface {
-	// StaleList keeps the list of API servers as it is from now on, or brings it up to date again.
-	StaleList(stale bool)
-}
-
 // staleList lets the load balancer's list become stale, or ends that.
 func (fs *faults) staleList(stale bool) error {
-	lister, ok := fs.e.controlPlane.Network.(StaleLister)
+	lister, ok := fs.e.controlPlane.Network.(cluster.StaleLister)
 	switch {
 	case !stale && !fs.stale:
 		return nil

@@ -7,13 +7,14 @@ import (
 	"regexp"
 	"strconv"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
 // memory compares what the sidecars of a node take together with a bound.
 func (ps *processes) memory(_ context.Context, a *scenario.Memory) error {
-	return sidecarsWithin(ps.e.controlPlane.running(), a.Node, a.Most)
+	return sidecarsWithin(ps.e.controlPlane.Running(), a.Node, a.Most)
 }
 
 func sidecarsWithin(running []history.Process, node string, most int) error {
@@ -24,10 +25,10 @@ func sidecarsWithin(running []history.Process, node string, most int) error {
 		}
 		kib, err := residentKiB(p.PID)
 		if err != nil {
-			return fmt.Errorf("memory of %s: %w", NameOf(p), err)
+			return fmt.Errorf("memory of %s: %w", cluster.NameOf(p), err)
 		}
 		sum += kib
-		each += fmt.Sprintf(", %s %d", NameOf(p), kib>>10)
+		each += fmt.Sprintf(", %s %d", cluster.NameOf(p), kib>>10)
 	}
 	if sum == 0 || sum > most<<10 {
 		return fmt.Errorf("the sidecars of %s have %d MiB%s, expected at most %d and some at all", node, sum>>10, each, most)

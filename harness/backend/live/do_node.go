@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -23,7 +25,7 @@ func (nc *nodeChanges) changeNodes(ctx context.Context, a *scenario.Node) error 
 	if err := nc.e.procs.reachable(nc.e.nodes(), ""); err != nil {
 		return err
 	}
-	nc.e.controlPlane.MarkDirty(TaintedNodes)
+	nc.e.controlPlane.MarkDirty(cluster.TaintedNodes)
 	lingers := a.Reporter == scenario.ReporterLingers
 	switch {
 	case a.Remove != "":
@@ -71,22 +73,22 @@ func (nc *nodeChanges) removeNode(ctx context.Context, name string, lingers bool
 	return nc.dismantle(ctx, n)
 }
 
-func (nc *nodeChanges) deleteNodeObject(ctx context.Context, gone *Node) error {
+func (nc *nodeChanges) deleteNodeObject(ctx context.Context, gone *cluster.Node) error {
 	for _, n := range nc.e.serving() {
 		if n != gone {
-			return n.Admin.remove(ctx, nodeObjects(), "", gone.Name)
+			return n.Admin.Remove(ctx, cluster.NodeObjects(), "", gone.Name)
 		}
 	}
 	return errors.New("no API server of another node runs")
 }
 
 // dismantle ends what is left of a removed node.
-func (nc *nodeChanges) dismantle(ctx context.Context, n *Node) error {
-	nc.e.recorder.forget(n.Name)
-	if err := nc.e.recorder.drainAudit(ctx, n); err != nil {
+func (nc *nodeChanges) dismantle(ctx context.Context, n *cluster.Node) error {
+	nc.e.recorder.Forget(n.Name)
+	if err := nc.e.recorder.DrainAudit(ctx, n); err != nil {
 		return err
 	}
-	if err := errors.Join(n.endReporter(ctx), nc.e.controlPlane.Topology.RemoveNode(ctx, n)); err != nil {
+	if err := errors.Join(endReporter(ctx, n), nc.e.controlPlane.Topology.RemoveNode(ctx, n)); err != nil {
 		return err
 	}
 	nc.e.mu.Lock()
@@ -139,18 +141,19 @@ func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
 }
 
 // meet records a new node and makes it one of the cluster. recordConfig records the encryption configuration with which its API server began.
-func (nc *nodeChanges) meet(ctx context.Context, n *Node, recordConfig func() error) (err error) {
-	if err := nc.e.recorder.followNode(n, tail.FromStart); err != nil {
+func (nc *nodeChanges) meet(ctx context.Context, n *cluster.Node, recordConfig func() error) (err error) {
+	if err := nc.e.recorder.FollowNode(n, tail.FromStart); err != nil {
 		return err
 	}
 	for _, g := range n.Plugins() {
 		nc.recordReady(&g.Target)
 	}
-	nc.recordReady(&Target{n.Server, history.Process{Role: history.RoleAPIServer, Node: n.Name}})
+	server := n.ServerTarget()
+	nc.recordReady(&server)
 	if err := recordConfig(); err != nil {
 		return err
 	}
-	if n.since, err = n.Admin.nodeSince(ctx, n.Name, nc.e.traits.RealNodes); err != nil {
+	if n.Since, err = objects.NodeSince(ctx, n.Admin, n.Name, nc.e.traits.RealNodes); err != nil {
 		return err
 	}
 	return nc.e.sut.prepareReporter(ctx, n, n.ReporterPlace.MetricsAddress)
@@ -162,7 +165,7 @@ func (nc *nodeChanges) joined(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	since, err := c.nodeSince(ctx, name, nc.e.traits.RealNodes)
+	since, err := objects.NodeSince(ctx, c, name, nc.e.traits.RealNodes)
 	if err != nil {
 		return err
 	}
@@ -174,7 +177,7 @@ func (nc *nodeChanges) joined(ctx context.Context, name string) error {
 }
 
 // recordReady records that a process answers. The node of a power cycle may have been that of a further API server's process as well.
-func (nc *nodeChanges) recordReady(t *Target) {
+func (nc *nodeChanges) recordReady(t *cluster.Target) {
 	ready := t.Identity
 	ready.PID, ready.State = t.Status().PID, history.ProcessReady
 	if nc.e.Name != "" { // its sink says whose it is
@@ -184,7 +187,7 @@ func (nc *nodeChanges) recordReady(t *Target) {
 	nc.e.record(owned(&ready))
 }
 
-func (n *Node) endReporter(ctx context.Context) error {
+func endReporter(ctx context.Context, n *cluster.Node) error {
 	if r := n.Reporter(); r != nil {
 		return r.Stop(ctx)
 	}

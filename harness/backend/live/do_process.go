@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
@@ -26,7 +27,7 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		return err
 	}
 	if a.Target.Role == history.RoleEtcd {
-		ps.e.controlPlane.MarkDirty(TaintedEtcd)
+		ps.e.controlPlane.MarkDirty(cluster.TaintedEtcd)
 	}
 	if a.Target.Role == history.RoleOperator {
 		ps.e.pods.setRelease(a.Release)
@@ -37,17 +38,17 @@ func (ps *processes) processes(ctx context.Context, a *scenario.Process) error {
 		}
 	}
 	ps.e.sut.vary(targets, a)
-	return together(targets, func(t Target) error { return ps.act(ctx, a, t) })
+	return cluster.Together(targets, func(t cluster.Target) error { return ps.act(ctx, a, t) })
 }
 
 // setKubernetes makes API servers those of a release from their next start on.
-func (ps *processes) setKubernetes(targets []Target, release string) error {
+func (ps *processes) setKubernetes(targets []cluster.Target, release string) error {
 	ps.e.controlPlane.MarkDirty("an API server is of another release")
 	var errs []error
 	for _, t := range targets {
-		u, ok := t.Unit.(Upgrader)
+		u, ok := t.Unit.(cluster.Upgrader)
 		if !ok {
-			return errors.New(NoReleases)
+			return errors.New(cluster.NoReleases)
 		}
 		errs = append(errs, u.SetRelease(release))
 	}
@@ -60,10 +61,10 @@ func (ps *processes) startUnlisted(ctx context.Context, s scenario.Selector) err
 	if err != nil {
 		return err
 	}
-	return parallel(nodes, func(n *Node) error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
+	return cluster.Parallel(nodes, func(n *cluster.Node) error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
 }
 
-func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) error {
+func (ps *processes) act(ctx context.Context, a *scenario.Process, t cluster.Target) error {
 	if ends(a) {
 		ps.recordStopping(t)
 	}
@@ -77,7 +78,7 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 	case scenario.VerbPause:
 		return t.Pause(ctx)
 	case scenario.VerbSilence:
-		return Silence(ctx, t.Unit)
+		return cluster.Silence(ctx, t.Unit)
 	case scenario.VerbResume:
 		return t.Resume(ctx)
 	}
@@ -97,11 +98,8 @@ func (ps *processes) act(ctx context.Context, a *scenario.Process, t Target) err
 	return ps.start(ctx, &t)
 }
 
-// nowhere is the metrics address of a reporter beside another, which has the port that is read: on nodes each has an address of its own.
-const nowhere = "127.0.0.1:0"
-
 // succeed starts another reporter or plugin beside one, and ends the older one after a time.
-func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Duration) error {
+func (ps *processes) succeed(ctx context.Context, old cluster.Target, overlap time.Duration) error {
 	if err := ps.startBeside(ctx, ps.e.Nodes.Get(old.Identity.Node), old.Identity); err != nil {
 		return errors.Join(err, old.Stop(ctx))
 	}
@@ -110,13 +108,13 @@ func (ps *processes) succeed(ctx context.Context, old Target, overlap time.Durat
 }
 
 // startBeside starts another reporter, or a plugin at the same sockets.
-func (ps *processes) startBeside(ctx context.Context, n *Node, of history.Process) error {
+func (ps *processes) startBeside(ctx context.Context, n *cluster.Node, of history.Process) error {
 	if of.Role == history.RolePlugin {
 		n.Plugin(of.KeyID).Forget()
 		n.RemovePlugin(of.KeyID)
 		return ps.e.encrypting.startPlugins(ctx, n, []string{of.KeyID})
 	}
-	if err := ps.e.sut.prepareReporter(ctx, n, nowhere); err != nil {
+	if err := ps.e.sut.prepareReporter(ctx, n, cluster.Nowhere); err != nil {
 		return err
 	}
 	return ps.start(ctx, n.Reporter())
@@ -128,7 +126,7 @@ func ends(a *scenario.Process) bool {
 
 // recordStopping records that an API server is about to end. One that is asked to end drains for seconds, and refuses writes meanwhile. One that
 // is killed serves nothing more, and on a busy machine it takes seconds until its exit can be observed.
-func (ps *processes) recordStopping(t Target) {
+func (ps *processes) recordStopping(t cluster.Target) {
 	if t.Identity.Role != history.RoleAPIServer || !t.Status().Running() {
 		return
 	}
@@ -138,8 +136,8 @@ func (ps *processes) recordStopping(t Target) {
 }
 
 // start starts a process unless it runs, waits until it answers, and records that it does.
-func (ps *processes) start(ctx context.Context, t *Target) error {
-	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+func (ps *processes) start(ctx context.Context, t *cluster.Target) error {
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 	defer cancel()
 	if ps.e.pods != nil && t.Identity.Role == history.RoleReporter && len(ps.e.pods.sockets(t.Identity.Node)) == 0 {
 		return nil // it was given no plugin yet: the operator starts it

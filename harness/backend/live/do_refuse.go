@@ -1,21 +1,21 @@
 package live
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/aggregator/core"
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
@@ -84,63 +84,21 @@ func (fs *faults) permit(ctx context.Context, refusal history.Refusal, allowed b
 	if err != nil {
 		return err
 	}
-	if err := c.setRules(ctx, fs.e.traits.manifests(fs.e.operator.Name), fs.refusals); err != nil {
+	if err := objects.SetRules(ctx, c, fs.e.traits.Manifests(fs.e.operator.Name), fs.refusals); err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range fs.e.Nodes.List() {
 		for _, want := range fs.reviews(refusal) {
-			group.Go(func() error { return n.awaitPermission(ctx, want, allowed) })
+			group.Go(func() error { return awaitPermission(ctx, n, want, allowed) })
 		}
 	}
 	return group.Wait()
 }
 
-// setRules patches the rules of the roles of reporters and aggregators to what refusals leave of those in the manifests.
-func (c *Client) setRules(ctx context.Context, installed manifests.Options, refusals []history.Refusal) error {
-	objects, err := manifests.Objects(installed)
-	if err != nil {
-		return err
-	}
-	for _, o := range objects {
-		kind := o.GetKind()
-		if kind != "Role" && kind != "ClusterRole" {
-			continue
-		}
-		patch, err := json.Marshal(object{"rules": rulesLeft(o, refusals)})
-		if err != nil {
-			return fmt.Errorf("encode the rules of %s: %w", o.GetName(), err)
-		}
-		r := schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: strings.ToLower(kind) + "s"}
-		if _, err := c.Resource(r).Namespace(o.GetNamespace()).Patch(ctx, o.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			return fmt.Errorf("set the rules of %s: %w", o.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func rulesLeft(o *unstructured.Unstructured, refusals []history.Refusal) []any {
-	out := []any{}
-	rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
-	for _, rule := range rules {
-		fields, _ := rule.(map[string]any)
-		verbs, _, _ := unstructured.NestedSlice(fields, "verbs")
-		verbs = slices.DeleteFunc(verbs, func(v any) bool {
-			return slices.ContainsFunc(refusals, func(r history.Refusal) bool {
-				return strings.HasPrefix(o.GetName(), "kms-health-"+r.Role) && (r.Verb == "" || r.Verb == v)
-			})
-		})
-		if len(verbs) > 0 {
-			fields["verbs"] = verbs
-			out = append(out, fields)
-		}
-	}
-	return out
-}
-
 // reviews ask about what a refusal changes: of each role one thing that it may do to the CR.
-func (fs *faults) reviews(refusal history.Refusal) (out []object) {
-	verb := orDefault(refusal.Verb, "patch")
+func (fs *faults) reviews(refusal history.Refusal) (out []cluster.Object) {
+	verb := cmp.Or(refusal.Verb, "patch")
 	if refusal.Role != history.RoleAggregator && slices.Contains([]string{"get", "patch"}, verb) {
 		out = append(out, fs.review(contract.ReporterIdentity(fs.e.Nodes.List()[0].Name), verb, contract.ReporterGroup))
 	}
@@ -150,22 +108,22 @@ func (fs *faults) reviews(refusal history.Refusal) (out []object) {
 	return out
 }
 
-func (fs *faults) review(user, verb string, groups ...any) object {
-	of := object{"group": fs.e.operator.resource.Group, "resource": fs.e.operator.resource.Resource, "name": cluster, "verb": verb}
+func (fs *faults) review(user, verb string, groups ...any) cluster.Object {
+	of := cluster.Object{"group": fs.e.operator.Resource.Group, "resource": fs.e.operator.Resource.Resource, "name": core.OperatorObject, "verb": verb}
 	if verb == "patch" {
 		of["subresource"] = "status"
 	}
-	return object{"user": user, "groups": groups, "resourceAttributes": of}
+	return cluster.Object{"user": user, "groups": groups, "resourceAttributes": of}
 }
 
 // awaitPermission asks an API server until it allows what a review is about, or no longer does.
-func (n *Node) awaitPermission(ctx context.Context, spec object, allowed bool) error {
-	if n.Server.Status().Phase != Running {
+func awaitPermission(ctx context.Context, n *cluster.Node, spec cluster.Object, allowed bool) error {
+	if n.Server.Status().Phase != cluster.Running {
 		return nil // it reads the roles when it starts
 	}
 	r := schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 	err := poll.Until(ctx, permissionPoll, func() (bool, error) {
-		answer, err := n.Admin.Resource(r).Create(ctx, newObject("authorization.k8s.io/v1", "SubjectAccessReview", "", object{"spec": spec}), metav1.CreateOptions{})
+		answer, err := n.Admin.Resource(r).Create(ctx, cluster.NewObject("authorization.k8s.io/v1", "SubjectAccessReview", "", cluster.Object{"spec": spec}), metav1.CreateOptions{})
 		if err != nil {
 			return false, err
 		}

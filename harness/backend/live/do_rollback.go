@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -20,7 +21,7 @@ func (op *operatedParts) rollback(ctx context.Context, a *scenario.Rollback) err
 
 // podRollback is a pod that is to be replaced.
 type podRollback struct {
-	node     *Node
+	node     *cluster.Node
 	revision int
 	gets     beginning
 }
@@ -67,8 +68,8 @@ func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, 
 		}
 		return all, err
 	}
-	err := op.e.persist(ctx, func(ctx context.Context, c *Client) error {
-		seen, err := c.seen(ctx, op.revised())
+	err := op.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
+		seen, err := seenBy(ctx, c, op.revised())
 		newest := revision.Newest(seen.Configs).Revision
 		for _, one := range seen.Configs {
 			b, wrong := op.beginningOf(seen, newest-one.Revision)
@@ -80,7 +81,7 @@ func (op *operatedParts) readRevisions(ctx context.Context) (map[int]beginning, 
 }
 
 // rollbackOf is what the pod of a node is rolled back to. A pod that could not read what is stored must not be.
-func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginning, stored []history.Under) (podRollback, error) {
+func (op *operatedParts) rollbackOf(n *cluster.Node, to string, existing map[int]beginning, stored []history.Under) (podRollback, error) {
 	r := operand.Rollback{Pods: n.Name, To: to}
 	if !n.Server.Status().Running() {
 		return podRollback{}, fmt.Errorf("%s: its API server does not run: start it first", r)
@@ -104,7 +105,7 @@ func (op *operatedParts) rollbackOf(n *Node, to string, existing map[int]beginni
 func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 	p := op.e.pods
 	do := func() error {
-		return p.on(r.node.Name, func(n *Node) error {
+		return p.on(r.node.Name, func(n *cluster.Node) error {
 			if p.roller == nil {
 				return p.remake(ctx, r)
 			}
@@ -119,8 +120,8 @@ func (op *operatedParts) remake(ctx context.Context, r podRollback) error {
 // remake ends everything in the pod of a node, and starts what is in the next. Nothing that is half made is given up.
 func (p *pods) remake(ctx context.Context, r podRollback) error {
 	n, ctx := r.node, context.WithoutCancel(ctx)
-	p.e.procs.recordStopping(Target{n.Server, n.identity()})
-	err := errors.Join(n.Server.Stop(ctx), n.endReporter(ctx))
+	p.e.procs.recordStopping(n.ServerTarget())
+	err := errors.Join(n.Server.Stop(ctx), endReporter(ctx, n))
 	for _, g := range n.Plugins() {
 		err = errors.Join(err, g.Stop(ctx))
 	}
@@ -140,7 +141,8 @@ func (p *pods) remake(ctx context.Context, r podRollback) error {
 	if err := p.startPlugins(ctx, n, r.gets.Plugins); err != nil {
 		return err
 	}
-	if err := p.e.procs.start(ctx, &Target{n.Server, n.identity()}); err != nil {
+	server := n.ServerTarget()
+	if err := p.e.procs.start(ctx, &server); err != nil {
 		return err
 	}
 	p.askLoaded(ctx, n)

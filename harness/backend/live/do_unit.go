@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -28,7 +29,7 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 	}
 	role := a.Target.Role
 	if a.Target.Pod == scenario.PodSecond {
-		return parallel(nodes, func(n *Node) error { return ps.second(ctx, a.Do, n) })
+		return cluster.Parallel(nodes, func(n *cluster.Node) error { return ps.second(ctx, a.Do, n) })
 	}
 	if role == history.RolePod {
 		if err := ps.reachable(nodes, unavailableStopped); err != nil {
@@ -37,12 +38,12 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 	}
 	if ends(a) {
 		for _, n := range nodes {
-			ps.recordStopping(Target{n.Server, n.identity()})
+			ps.recordStopping(n.ServerTarget())
 		}
 	}
 	return ps.actOnUnit(ctx, a, ps.e.Processes.NodeUnit(role, nodes, ps.e.changes.recordReady), func(unavailable string, states ...string) {
 		for _, n := range nodes {
-			ps.setUnavailable(onNode{role, n.Name}, unavailable)
+			ps.setUnavailable(cluster.OnNode{Role: role, Node: n.Name}, unavailable)
 			for _, state := range states {
 				ps.e.record(&history.Process{Role: role, Node: n.Name, State: state})
 			}
@@ -51,35 +52,35 @@ func (ps *processes) states(ctx context.Context, a *scenario.Process) error {
 }
 
 // second starts or stops the second pod of an aggregated API server on a node.
-func (ps *processes) second(ctx context.Context, do scenario.Verb, first *Node) error {
-	pods, ok := ps.e.Processes.(PodAdder)
-	switch n := first.secondPod(); {
+func (ps *processes) second(ctx context.Context, do scenario.Verb, first *cluster.Node) error {
+	pods, ok := ps.e.Processes.(cluster.PodAdder)
+	switch n := first.SecondPod(); {
 	case !ok:
-		return errors.New(NoSecondPods)
+		return errors.New(cluster.NoSecondPods)
 	case do == scenario.VerbStart && n == nil:
-		ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+		ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 		defer cancel()
 		n, err := pods.AddPod(ctx, first, ps.e.encrypting.current())
 		if err == nil {
-			err = ps.e.recorder.followPod(n, tail.FromStart)
+			err = ps.e.recorder.FollowPod(n, tail.FromStart)
 		}
 		if err == nil {
-			err = ps.e.sut.prepareReporter(ctx, n, nowhere)
+			err = ps.e.sut.prepareReporter(ctx, n, cluster.Nowhere)
 		}
 		if err != nil {
 			return fmt.Errorf("second pod on %s: %w", first.Name, err)
 		}
-		first.setSecondPod(n)
+		first.SetSecondPod(n)
 		return ps.start(ctx, n.Reporter())
 	case do == scenario.VerbStop && n != nil:
-		first.setSecondPod(nil)
+		first.SetSecondPod(nil)
 		return errors.Join(n.Reporter().Stop(ctx), pods.RemovePod(ctx, n))
 	}
 	return nil
 }
 
 // actOnUnit tells note what has become of the nodes. Of an end that failed too: whatever is left is started later.
-func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u Unit, note func(unavailable string, states ...string)) error {
+func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u cluster.Unit, note func(unavailable string, states ...string)) error {
 	unavailable := unavailableKilled
 	if a.Target.Role == history.RolePod {
 		unavailable = unavailableStopped
@@ -94,7 +95,7 @@ func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u Unit,
 		note(unavailablePaused, history.ProcessPaused)
 		return err
 	case scenario.VerbSilence:
-		err := Silence(ctx, u)
+		err := cluster.Silence(ctx, u)
 		note(unavailablePaused, history.ProcessSilenced)
 		return err
 	case scenario.VerbResume:
@@ -118,7 +119,7 @@ func (ps *processes) actOnUnit(ctx context.Context, a *scenario.Process, u Unit,
 	return nil
 }
 
-func (ps *processes) setUnavailable(k onNode, why string) {
+func (ps *processes) setUnavailable(k cluster.OnNode, why string) {
 	ps.e.mu.Lock()
 	defer ps.e.mu.Unlock()
 	if why == "" {
@@ -129,13 +130,13 @@ func (ps *processes) setUnavailable(k onNode, why string) {
 }
 
 // reachable is an error if the processes of a node cannot be told anything, unless it is for the one reason that does not matter.
-func (ps *processes) reachable(nodes []*Node, except string) error {
+func (ps *processes) reachable(nodes []*cluster.Node, except string) error {
 	ps.e.mu.Lock()
 	defer ps.e.mu.Unlock()
 	var errs []error
 	for _, n := range nodes {
 		for _, role := range []string{history.RoleNode, history.RolePod} {
-			if why := ps.e.unavailable[onNode{role, n.Name}]; why != "" && why != except {
+			if why := ps.e.unavailable[cluster.OnNode{Role: role, Node: n.Name}]; why != "" && why != except {
 				errs = append(errs, fmt.Errorf("node %s %s", n.Name, why))
 			}
 		}

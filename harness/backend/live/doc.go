@@ -1,9 +1,6 @@
-// Package live is the shared part of backends with a real control plane. An Environment executes the actions of a
-// scenario, creates the objects that the system under test reads, and records events. Each backend implements the
-// interfaces behind which the processes of a control plane run, as processes of this machine or as containers in kind's
-// nodes.
+// Package live carries out a scenario on a control plane of any backend. An Environment has its API servers, each with what acts on it: faults, processes,
+// changes of nodes, data, the encryption and its switches, the system under test, and the operator with its roll-outs.
 //
-// The package has actions, recorders, the objects of the cluster and their reset, and data and their form in etcd.
-// Starting and keeping control planes is in harness/backend/local and harness/backend/kind, the conversion of sources
-// to events in harness/record.
+// What a control plane is, is in harness/cluster; what records it, and what makes it as good as new, beside that. Control planes are made in
+// harness/backend/local, harness/backend/kind and harness/cluster/virtual.
 package live

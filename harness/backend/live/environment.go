@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -25,10 +27,10 @@ import (
 // Environment is one scenario on a control plane. Do may be called for several actions at the same time.
 type Environment struct {
 	*run
-	logDir string   // of this run
-	gate   *gate    // to the history
-	stages *staging // of operators; nil without one
-	logs   *logCopy
+	logDir string         // of this run
+	gate   *recorder.Gate // to the history
+	stages *staging       // of operators; nil without one
+	logs   *recorder.Logs
 
 	mu       sync.Mutex
 	finished bool
@@ -37,8 +39,8 @@ type Environment struct {
 // run is what all API servers of an environment share.
 type run struct {
 	opts         Options
-	controlPlane *ControlPlane
-	traits       Traits // of controlPlane
+	controlPlane *cluster.ControlPlane
+	traits       cluster.Traits // of controlPlane
 	scenario     *scenario.Scenario
 	apiServers   []*apiServer // kube-apiserver first
 }
@@ -67,7 +69,7 @@ func (r *run) settle(what string) {
 	}
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(what)) // never fails
-	<-time.After(2*instant + time.Duration(h.Sum32())%actionMoment)
+	<-time.After(2*recorder.Instant + time.Duration(h.Sum32())%actionMoment)
 }
 
 // actionMoment is less than what an action takes on real machines.
@@ -78,7 +80,7 @@ type Options struct {
 	undertest.System
 	TestHooks
 	// Programs finds the programs of hooks; without a plugin under test it may be nil.
-	Programs *Programs
+	Programs *cluster.Programs
 	// Release takes the plane back when the scenario is over; keep leaves everything running.
 	Release func(ctx context.Context, e *Environment, keep bool) error
 }
@@ -95,11 +97,11 @@ func (e *Environment) RunMetadata() history.Run {
 		Schema: history.Schema, Backend: e.traits.Backend, Timing: e.traits.Timing, Tolerance: e.traits.Tolerance,
 		TakeoverAllowance: e.traits.Takeover, Connectivity: e.scenario.Topology.Connectivity,
 		AggregatorConnectivity: e.scenario.Topology.AggregatorConnectivity, AggregatorProfile: e.scenario.Topology.AggregatorProfile, Contract: form, CRDs: e.scenario.Topology.CRDs, ReporterIdentity: e.opts.Reporter.Identity,
-		Operator: kube.operator.resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
+		Operator: kube.operator.Resource.Resource, ClusterOperator: kube.operator.ClusterOperator, Union: e.scenario.ClusterOperator.Union(), Lifecycle: kube.operated.lifecycle(), APIServers: e.headings(),
 	}
 }
 
-func (e *Environment) ControlPlane() *ControlPlane { return e.controlPlane }
+func (e *Environment) ControlPlane() *cluster.ControlPlane { return e.controlPlane }
 
 func (e *Environment) Nodes() []string { return e.kube().nodeNames() }
 
@@ -158,7 +160,7 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 	var all []history.AggregatedAPIServer
 	for _, s := range e.aggregated() {
 		all = append(all, history.AggregatedAPIServer{
-			Name: s.Name, Operator: s.operator.resource.Resource, ClusterOperator: s.operator.ClusterOperator, Connectivity: connectivity})
+			Name: s.Name, Operator: s.operator.Resource.Resource, ClusterOperator: s.operator.ClusterOperator, Connectivity: connectivity})
 	}
 	return all
 }
@@ -167,7 +169,7 @@ func (e *Environment) headings() []history.AggregatedAPIServer {
 func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 	reasons := map[scenario.Verb]string{
 		"clock":              NoClocks,
-		scenario.VerbSilence: NoSilence,
+		scenario.VerbSilence: cluster.NoSilence,
 		"serving":            "serving: a real API server has its certificate, protocols and feature gates from its start",
 		"watches":            "watches: nothing makes the watch cache of a real API server late, or ends a watch of it",
 	}
@@ -183,14 +185,14 @@ func UnsupportedVerbs(s *scenario.Scenario, inMemory bool) []string {
 
 // UnsupportedReal names what of a scenario no control plane of processes can do, and an operator that does not exist.
 func UnsupportedReal(s *scenario.Scenario) []string {
-	lacks := slices.Concat(UnsupportedVerbs(s, false), UnsupportedAggregated(s), UnsupportedRefusals(s))
+	lacks := slices.Concat(UnsupportedVerbs(s, false), cluster.UnsupportedAggregated(s), UnsupportedRefusals(s))
 	if s.Topology.Migrator == revision.MigratorKubernetes {
 		lacks = append(lacks, "migrator "+s.Topology.Migrator+": the harness carries out migrations of this API in simulation only")
 	}
 	if s.Topology.RollOut == scenario.RollOutSurge {
 		lacks = append(lacks, "rollOut "+s.Topology.RollOut+": the harness shows pods that are being deleted in simulation only")
 	}
-	if _, err := operatorNamed(s.Operator); err != nil {
+	if _, err := cluster.OperatorNamed(s.Operator); err != nil {
 		lacks = append(lacks, err.Error())
 	}
 	return lacks
@@ -228,21 +230,11 @@ const NoClocks = "a clock that is set: all processes share the clock of the mach
 
 // Bounds of what the harness itself does. Each is far above what was measured; none is a part of a verdict.
 const (
-	// StartTimeout bounds the start of one process until it answers. An API server with a dead plugin takes 10 s; one that reads
-	// ten thousand secrets while others migrate them was seen to take a minute on two very busy cores.
-	StartTimeout = 3 * time.Minute
-	// ReadyGrace is how long a live API server is given to become ready before the scenario goes on without it. An API
-	// server whose plugin is dead never becomes ready, and some scenarios want that.
-	ReadyGrace = 2 * time.Second
-	// RequestTimeout bounds one API request of the harness.
-	RequestTimeout = 5 * time.Second
+
 	// readTimeout bounds the reading of one object of a scenario: one of 1 MiB takes seconds on a machine that is very busy, and that
 	// it does not come says that it is lost.
 	readTimeout = 30 * time.Second
-	// reloadTimeout bounds the wait for a changed encryption configuration: stock binaries look once a minute.
-	reloadTimeout = 75 * time.Second
-	// reloadPoll is how often API servers are asked whether they have loaded it.
-	reloadPoll = 250 * time.Millisecond
+
 	// persistTimeout bounds a request that is made again until it succeeds.
 	persistTimeout = 30 * time.Second
 	// migrationTimeout bounds the rewriting of every object: 10,000 take less than two minutes on two busy cores.
@@ -250,32 +242,8 @@ const (
 	// inventoryTimeout bounds a look at every object in etcd.
 	inventoryTimeout = 2 * time.Minute
 	// actionTimeout bounds one action; the longest is a switch of the encryption, of four stages on stock binaries.
-	actionTimeout = 4*reloadTimeout + migrationTimeout + inventoryTimeout
-	// drainTimeout bounds the wait for recorders at the end, which normally takes milliseconds.
-	drainTimeout = 20 * time.Second
-	// tailEvery is how often files are read where reporters report every second. It bounds how late an expectation sees what a log says.
-	tailEvery = 25 * time.Millisecond
+	actionTimeout = 4*cluster.ReloadTimeout + migrationTimeout + inventoryTimeout
 )
-
-// Takeover is what an aggregator may need until it is in charge: the lease of its predecessor (2 s), a dial into a dead
-// API server (1 s in the load balancer) and the first lists. It goes into the run metadata, so that a saved history is
-// judged by it. SlowTakeover is that of production: a lease of 15 s, a retry each 2 s and their jitter.
-const (
-	Takeover     = 5 * time.Second
-	SlowTakeover = 21 * time.Second
-)
-
-// Timing is that of every scenario in real time: the least that leaves room for scheduling noise, and keeps R and W well
-// apart from I. With I = 1 s the detection bound is 4 s, and a silent reporter shows after 5 s.
-func Timing() contract.Timing {
-	return contract.Timing{
-		Interval:          time.Second,
-		Jitter:            100 * time.Millisecond,
-		ProbeTimeout:      900 * time.Millisecond,
-		WriteTimeout:      time.Second,
-		AggregatorLatency: time.Second,
-	}
-}
 
 // What actions of other modules use of an environment.
 var _ scenario.Cluster = (*Environment)(nil)
@@ -289,7 +257,7 @@ func (e *Environment) Client(node string) (dynamic.Interface, error) {
 	if n == nil {
 		return nil, fmt.Errorf("there is no node %q: there are %v", node, e.Nodes())
 	}
-	return n.direct(), nil
+	return n.DirectClient(), nil
 }
 
 // Record implements scenario.Cluster.
@@ -323,4 +291,15 @@ func (h TestHooks) stages(good []encryption.Stage) []encryption.Stage {
 		return h.Stages(good)
 	}
 	return good
+}
+
+// socketVariable is the variable of expressions that only sockets in a file system give a value.
+var socketVariable = regexp.MustCompile(`\bsocket(\[|\.|$)`)
+
+func expectsSockets(s *scenario.Scenario) bool {
+	_, places := s.Rewritten(func(e scenario.Expectation) scenario.Expectation {
+		e.CEL = socketVariable.ReplaceAllString(e.CEL, "")
+		return e
+	})
+	return len(places) > 0
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 )
@@ -13,7 +14,7 @@ import (
 // its answer.
 func TestExpectedWhileATypeIsWritten(t *testing.T) {
 	log := history.NewLog(nil)
-	e := (&apiServer{run: &run{}, APIServer: APIServer{Nodes: &Nodes{}}, sink: log, encryption: encryption.KMS}).withParts()
+	e := (&apiServer{run: &run{}, APIServer: cluster.APIServer{Nodes: &cluster.Nodes{}}, sink: log, encryption: encryption.KMS}).withParts()
 	began := time.Now().Add(-time.Minute)
 	for _, kind := range []encryption.Type{encryption.AESCBC, encryption.KMS} {
 		e.encrypting.recordType(kind, began)

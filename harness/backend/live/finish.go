@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/kmsharness/kmsharness/harness/cluster"
 )
 
 // Finish implements backend.Environment. Objects that the scenario wrote are read back a last time; then every recorder
@@ -16,10 +18,10 @@ func (e *Environment) Finish(ctx context.Context) error {
 	}
 	e.finished = true
 	e.mu.Unlock()
-	recorder := e.kube().recorder
-	errs := []error{e.kube().operated.endOperators(ctx), eachAPIServer(e.apiServers, func(s *apiServer) error { return s.lastRead(ctx) }), recorder.drain(ctx)}
+	observer := e.kube().recorder
+	errs := []error{e.kube().operated.endOperators(ctx), eachAPIServer(e.apiServers, func(s *apiServer) error { return s.lastRead(ctx) }), observer.Drain(ctx)}
 	e.controlPlane.Recording.Listen(nil)
-	errs = append(errs, recorder.close(), e.logs.copy())
+	errs = append(errs, observer.Close(), e.logs.Copy())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("the history may be incomplete: %w", err)
 	}
@@ -33,38 +35,38 @@ func (e *Environment) Release(ctx context.Context, keep bool) error {
 		return errors.Join(finished, e.opts.Release(ctx, e, true))
 	}
 	if e.kube().pods.underTest() {
-		e.controlPlane.MarkDirty(TaintedData)
+		e.controlPlane.MarkDirty(cluster.TaintedData)
 		return errors.Join(finished, e.EndSystemUnderTest(ctx), e.opts.Release(ctx, e, false))
 	}
 	for _, one := range e.apiServers {
 		if one.procs.reachable(one.nodes(), "") != nil {
-			e.controlPlane.MarkDirty(TaintedPower)
+			e.controlPlane.MarkDirty(cluster.TaintedPower)
 		}
 	}
 	if e.traits.Outlives && eachAPIServer(e.apiServers, func(s *apiServer) error { return s.encrypting.clear(ctx) }) != nil {
-		e.controlPlane.MarkDirty(TaintedData)
+		e.controlPlane.MarkDirty(cluster.TaintedData)
 	}
 	if e.traits.Outlives && e.kube().pods != nil && e.kube().operated.clearOperators(ctx) != nil {
-		e.controlPlane.MarkDirty(TaintedOperator)
+		e.controlPlane.MarkDirty(cluster.TaintedOperator)
 	}
 	ended := e.EndSystemUnderTest(ctx)
 	if ended != nil {
-		e.controlPlane.MarkDirty(TaintedProgram)
+		e.controlPlane.MarkDirty(cluster.TaintedProgram)
 	}
 	return errors.Join(finished, ended, e.opts.Release(ctx, e, false))
 }
 
 // EndSystemUnderTest stops reporters and aggregators, all at once.
 func (e *Environment) EndSystemUnderTest(ctx context.Context) error {
-	var units []*Target
+	var units []*cluster.Target
 	for _, s := range e.apiServers {
 		units = append(units, s.sut.systemUnderTest()...)
 	}
-	return parallel(units, func(u *Target) error { return u.Stop(ctx) })
+	return cluster.Parallel(units, func(u *cluster.Target) error { return u.Stop(ctx) })
 }
 
-func (sut *systemUnderTest) systemUnderTest() []*Target {
-	units := append([]*Target(nil), sut.e.aggregators...)
+func (sut *systemUnderTest) systemUnderTest() []*cluster.Target {
+	units := append([]*cluster.Target(nil), sut.e.aggregators...)
 	for _, n := range sut.e.Nodes.List() {
 		if r := n.Reporter(); r != nil {
 			units = append(units, r)

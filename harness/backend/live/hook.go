@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -22,16 +23,16 @@ const (
 )
 
 // hook runs a hook of the plugin under test for some plugins. What one that failed has left behind is not known.
-func (fs *faults) hook(ctx context.Context, field, text string, plugins []*Plugin) error {
+func (fs *faults) hook(ctx context.Context, field, text string, plugins []*cluster.Plugin) error {
 	err := fs.runHook(ctx, field, text, plugins)
 	if err != nil {
-		fs.e.controlPlane.MarkDirty(TaintedKMS)
+		fs.e.controlPlane.MarkDirty(cluster.TaintedKMS)
 	}
 	return err
 }
 
 // runHook runs a hook once for each different command that the placeholders of plugins make of it.
-func (fs *faults) runHook(ctx context.Context, field, text string, plugins []*Plugin) error {
+func (fs *faults) runHook(ctx context.Context, field, text string, plugins []*cluster.Plugin) error {
 	t, err := command.Parse(text, undertest.PluginPlaceholders()...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", field, err)
@@ -40,20 +41,20 @@ func (fs *faults) runHook(ctx context.Context, field, text string, plugins []*Pl
 	if err != nil {
 		return fmt.Errorf("%s: %w", field, err)
 	}
-	return parallel(commands, func(words []string) error {
+	return cluster.Parallel(commands, func(words []string) error {
 		output, err := command.RunHook(ctx, field, words, hookTimeout)
 		return errors.Join(err, fs.logHook(field, words, output))
 	})
 }
 
 // underTest are the plugins on a node, or on all, that meet a condition.
-func (fs *faults) underTest(node string, meets func(*Plugin) bool) (plugins []*Plugin) {
+func (fs *faults) underTest(node string, meets func(*cluster.Plugin) bool) (plugins []*cluster.Plugin) {
 	if node == scenario.NodeAll {
 		node = ""
 	}
 	for _, n := range fs.e.nodes() {
 		for _, g := range n.Plugins() {
-			if g.instance != nil && (node == "" || n.Name == node) && meets(g) {
+			if g.Instance != nil && (node == "" || n.Name == node) && meets(g) {
 				plugins = append(plugins, g)
 			}
 		}
@@ -61,9 +62,9 @@ func (fs *faults) underTest(node string, meets func(*Plugin) bool) (plugins []*P
 	return plugins
 }
 
-func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*Plugin) (commands [][]string, err error) {
+func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*cluster.Plugin) (commands [][]string, err error) {
 	for _, g := range plugins {
-		program, args := t.Fill(g.instance)
+		program, args := t.Fill(g.Instance)
 		command := append([]string{program}, args...)
 		if !slices.ContainsFunc(commands, func(other []string) bool { return slices.Equal(other, command) }) {
 			commands = append(commands, command)
@@ -98,7 +99,7 @@ func (fs *faults) remoteOfReal(ctx context.Context, a *scenario.KMS) error {
 	default:
 		return fmt.Errorf("op %s: no hook of a plugin under test can do it", a.Op)
 	}
-	plugins := fs.underTest(a.Node, func(g *Plugin) bool { return g.broken.Load() != away })
+	plugins := fs.underTest(a.Node, func(g *cluster.Plugin) bool { return g.Broken.Load() != away })
 	if away { // also if the hook fails, so that it is given back
 		setBroken(plugins, true)
 	}
@@ -109,13 +110,13 @@ func (fs *faults) remoteOfReal(ctx context.Context, a *scenario.KMS) error {
 	return nil
 }
 
-func setBroken(plugins []*Plugin, broken bool) {
+func setBroken(plugins []*cluster.Plugin, broken bool) {
 	for _, g := range plugins {
-		g.broken.Store(broken)
+		g.Broken.Store(broken)
 	}
 }
 
 // rotateReal rotates the keys behind keyIDs.
 func (fs *faults) rotateReal(ctx context.Context, keyIDs []string) error {
-	return fs.hook(ctx, "plugin.rotate", fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
+	return fs.hook(ctx, "plugin.rotate", fs.e.opts.Plugin.Rotate, fs.underTest("", func(g *cluster.Plugin) bool { return slices.Contains(keyIDs, g.KeyID) }))
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
@@ -23,18 +24,18 @@ func (sut *systemUnderTest) legacyTokens() bool {
 
 // newLegacyToken gives the service account of a node a new Secret in place of all others, with a token, as the token controller does: not every control plane
 // has one. Under the name of an earlier Secret the same token would be made again where the key is an RSA key, and be valid again.
-func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *Node) error {
+func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *cluster.Node) error {
 	fail := func(err error) error { return fmt.Errorf("legacy token of the reporter of %s: %w", n.Name, err) }
 	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return fail(err)
 	}
-	account := newObject("v1", "ServiceAccount", n.Name, nil)
+	account := cluster.NewObject("v1", "ServiceAccount", n.Name, nil)
 	account.SetNamespace(contract.TokenNamespace)
-	if err := c.ensure(ctx, accountObjects(), account); err != nil {
+	if err := c.Ensure(ctx, cluster.AccountObjects(), account); err != nil {
 		return fail(err)
 	}
-	if account, err = c.Resource(accountObjects()).Namespace(contract.TokenNamespace).Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
+	if account, err = c.Resource(cluster.AccountObjects()).Namespace(contract.TokenNamespace).Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
 		return fail(err)
 	}
 	if err := sut.revokeLegacyToken(ctx, n); err != nil {
@@ -50,35 +51,35 @@ func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *Node) error {
 	if err != nil {
 		return fail(err)
 	}
-	secret := newObject("v1", "Secret", name, object{"type": string(corev1.SecretTypeServiceAccountToken), "data": object{"token": base64.StdEncoding.EncodeToString([]byte(token))}})
+	secret := cluster.NewObject("v1", "Secret", name, cluster.Object{"type": string(corev1.SecretTypeServiceAccountToken), "data": cluster.Object{"token": base64.StdEncoding.EncodeToString([]byte(token))}})
 	secret.SetAnnotations(map[string]string{corev1.ServiceAccountNameKey: n.Name, corev1.ServiceAccountUIDKey: string(account.GetUID())})
-	if _, err := c.Resource(secretObjects()).Namespace(contract.TokenNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+	if _, err := c.Resource(cluster.SecretObjects()).Namespace(contract.TokenNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fail(err)
 	}
-	n.mu.Lock()
-	n.legacyToken = token
-	n.mu.Unlock()
+	sut.e.mu.Lock()
+	defer sut.e.mu.Unlock()
+	sut.legacy[n.Name] = token
 	return nil
 }
 
 // lastLegacyToken is the last one of a node, whether or not its Secret is still there.
-func (n *Node) lastLegacyToken() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.legacyToken
+func (sut *systemUnderTest) lastLegacyToken(node string) string {
+	sut.e.mu.Lock()
+	defer sut.e.mu.Unlock()
+	return sut.legacy[node]
 }
 
 // revokeLegacyToken deletes the Secrets of a node.
-func (sut *systemUnderTest) revokeLegacyToken(ctx context.Context, n *Node) error {
+func (sut *systemUnderTest) revokeLegacyToken(ctx context.Context, n *cluster.Node) error {
 	c, err := sut.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
-	return c.removeIn(ctx, secretObjects(), contract.TokenNamespace, n.Name+".")
+	return c.RemoveIn(ctx, cluster.SecretObjects(), contract.TokenNamespace, n.Name+".")
 }
 
 // revoke deletes the Secrets of reporters, and returns when API servers have forgotten that their tokens were valid.
-func (sut *systemUnderTest) revoke(ctx context.Context, nodes []*Node) error {
+func (sut *systemUnderTest) revoke(ctx context.Context, nodes []*cluster.Node) error {
 	for _, n := range nodes {
 		if err := sut.revokeLegacyToken(ctx, n); err != nil {
 			return err

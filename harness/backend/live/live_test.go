@@ -7,6 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
@@ -29,14 +31,14 @@ func TestLogCopyTakesWhatWasAppended(t *testing.T) {
 		}
 	}
 	write("old.log", "before\n")
-	c, err := markLogs([]LogDir{{from, "n-"}}, to)
+	c, err := recorder.MarkLogs([]cluster.LogDir{{Dir: from, Prefix: "n-"}}, to)
 	if err != nil {
 		t.Fatal(err)
 	}
 	write("old.log", "after\n")
 	write("admin.kubeconfig", "secret")
 	write("new.jsonl", "all\n")
-	if err := c.copy(); err != nil {
+	if err := c.Copy(); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"n-old.log": "after\n", "n-new.jsonl": "all\n"} {
@@ -58,15 +60,5 @@ func TestResourcePath(t *testing.T) {
 		if got := resourcePath(a); got != want {
 			t.Errorf("%v: %s, want %s", params, got, want)
 		}
-	}
-}
-
-func TestLoadedConfigHash(t *testing.T) {
-	const line = `apiserver_encryption_config_controller_last_config_info{apiserver_id_hash="sha256:aa",hash="sha256:bb"} 1`
-	if hash, ok := hashOf(line); !ok || hash != "sha256:bb" {
-		t.Fatalf("%q, %v", hash, ok)
-	}
-	if _, ok := hashOf("up 1"); ok {
-		t.Fatal("another metric was taken for it")
 	}
 }

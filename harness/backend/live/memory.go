@@ -7,30 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
-
-// Memory is what can be done to a control plane in memory, and to no real one.
-type Memory interface {
-	// SetClock sets the clock of a node's programs, or with history.RoleAggregator those of the aggregators, ahead of the true time.
-	SetClock(role, node string, ahead time.Duration)
-	// DelayWatches lets the aggregators' watches at a node's API server, or at all, tell late what has changed.
-	DelayWatches(node string, late time.Duration)
-	// EndWatches ends them: as too old (410), or as a watch ends that has been long enough.
-	EndWatches(node string, expired bool)
-	// Serve is how a node's API server, or all, serve from now on: a mode of scenario.Serving.
-	Serve(node, mode string)
-	// Refuse answers requests with an error: so many, or, if count is 0, for so long, or until Permit. over is called for each one that ends.
-	Refuse(r history.Refusal, count int, lasting time.Duration, over func(history.Refusal))
-	// Permit ends the refusals of a role or an object at a node; empty: of all.
-	Permit(role, object, node string)
-	// Observe offers every state of targets that is written from now on, and those that are there.
-	Observe(to *watch.Sequence, targets []watch.Target)
-	// Changed reports whether a file may have something new since the last call.
-	Changed(path string) bool
-}
 
 // clock sets the clock of nodes, or of the aggregators. What goes by a monotonic clock does not notice: timers, deadlines, leases.
 func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
@@ -60,7 +40,7 @@ func (fs *faults) clock(_ context.Context, a *scenario.Clock) error {
 
 // clocksOf are the nodes whose clocks are set. To restore those of all nodes is also about one that is just being replaced: its successor has its name,
 // and so its clock.
-func (fs *faults) clocksOf(nodes []*Node, by time.Duration, all bool) (names []string) {
+func (fs *faults) clocksOf(nodes []*cluster.Node, by time.Duration, all bool) (names []string) {
 	fs.e.mu.Lock()
 	defer fs.e.mu.Unlock()
 	for _, n := range nodes {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/flowcontrol"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/poll"
 )
@@ -90,8 +91,8 @@ func (m migrator) rewriteAll(ctx context.Context, resource schema.GroupVersionRe
 func (m migrator) listAll(ctx context.Context, resource schema.GroupVersionResource) (all []place, err error) {
 	for try := 0; ; try++ {
 		var list *metav1.PartialObjectMetadataList
-		err := m.e.through(ctx, try, func(ctx context.Context, c *Client) (err error) {
-			list, err = c.meta.Resource(resource).List(ctx, metav1.ListOptions{})
+		err := m.e.through(ctx, try, func(ctx context.Context, c *cluster.Client) (err error) {
+			list, err = c.Metadata.Resource(resource).List(ctx, metav1.ListOptions{})
 			return err
 		})
 		switch {
@@ -110,9 +111,9 @@ func (m migrator) listAll(ctx context.Context, resource schema.GroupVersionResou
 // API server could not write waits a moment for the next. One that may not be written fails.
 func (m migrator) rewrite(ctx context.Context, resource schema.GroupVersionResource, try int, p place) error {
 	for ; ; try++ {
-		err := m.e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.touch(ctx, resource, p) })
+		err := m.e.through(ctx, try, func(ctx context.Context, c *cluster.Client) error { return touch(ctx, c, resource, p) })
 		if apierrors.IsConflict(err) {
-			err = m.e.through(ctx, try, func(ctx context.Context, c *Client) error { return c.see(ctx, resource, &p) })
+			err = m.e.through(ctx, try, func(ctx context.Context, c *cluster.Client) error { return readVersion(ctx, c, resource, &p) })
 			if err == nil {
 				continue
 			}
@@ -128,18 +129,18 @@ func (m migrator) rewrite(ctx context.Context, resource schema.GroupVersionResou
 
 // touch is a write without a change. With the UID and the resourceVersion that were seen it cannot bring back an object
 // that was deleted, or overwrite one that changed: those answer 409.
-func (c *Client) touch(ctx context.Context, r schema.GroupVersionResource, p place) error {
-	body, err := json.Marshal(object{"metadata": object{"uid": p.uid, "resourceVersion": p.version}})
+func touch(ctx context.Context, c *cluster.Client, r schema.GroupVersionResource, p place) error {
+	body, err := json.Marshal(cluster.Object{"metadata": cluster.Object{"uid": p.uid, "resourceVersion": p.version}})
 	if err != nil {
 		return err
 	}
-	_, err = c.meta.Resource(r).Namespace(p.namespace).Patch(ctx, p.name, types.MergePatchType, body, metav1.PatchOptions{})
+	_, err = c.Metadata.Resource(r).Namespace(p.namespace).Patch(ctx, p.name, types.MergePatchType, body, metav1.PatchOptions{})
 	return err
 }
 
 // see reads the UID and the resourceVersion that an object has now.
-func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *place) error {
-	o, err := c.meta.Resource(r).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
+func readVersion(ctx context.Context, c *cluster.Client, r schema.GroupVersionResource, p *place) error {
+	o, err := c.Metadata.Resource(r).Namespace(p.namespace).Get(ctx, p.name, metav1.GetOptions{})
 	if err == nil {
 		p.uid, p.version = o.UID, o.ResourceVersion
 	}
@@ -147,7 +148,7 @@ func (c *Client) see(ctx context.Context, r schema.GroupVersionResource, p *plac
 }
 
 // persist makes a request until it succeeds, through one API server after another: any of them may just have been killed.
-func (e *apiServer) persist(ctx context.Context, ask func(context.Context, *Client) error) error {
+func (e *apiServer) persist(ctx context.Context, ask func(context.Context, *cluster.Client) error) error {
 	ctx, cancel := context.WithTimeout(ctx, persistTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -159,12 +160,12 @@ func (e *apiServer) persist(ctx context.Context, ask func(context.Context, *Clie
 }
 
 // through makes a request through one of the API servers that run, another one at each try.
-func (e *apiServer) through(ctx context.Context, try int, ask func(context.Context, *Client) error) error {
+func (e *apiServer) through(ctx context.Context, try int, ask func(context.Context, *cluster.Client) error) error {
 	nodes := e.serving()
 	if len(nodes) == 0 {
 		return errors.New("no API server runs")
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	return ask(ctx, nodes[try%len(nodes)].Admin)
 }

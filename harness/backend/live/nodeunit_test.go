@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -38,41 +39,41 @@ func (d *deeds) take(sorted bool) string {
 
 // unit is a process that does as it is told.
 type unit struct {
-	Server
+	cluster.Server
 	name  string
-	phase Phase
+	phase cluster.Phase
 	deeds *deeds
 	fails error
 }
 
-func (u *unit) do(verb string, phase Phase) error {
+func (u *unit) do(verb string, phase cluster.Phase) error {
 	u.deeds.add(verb + " " + u.name)
 	u.phase = phase
 	return u.fails
 }
 
-func (u *unit) Start(context.Context) error { return u.do("start", Running) }
-func (u *unit) Stop(context.Context) error  { return u.do("stop", Ended) }
-func (u *unit) Kill(context.Context) error  { return u.do("kill", Ended) }
-func (u *unit) Pause(context.Context) error { return u.do("pause", Paused) }
+func (u *unit) Start(context.Context) error { return u.do("start", cluster.Running) }
+func (u *unit) Stop(context.Context) error  { return u.do("stop", cluster.Ended) }
+func (u *unit) Kill(context.Context) error  { return u.do("kill", cluster.Ended) }
+func (u *unit) Pause(context.Context) error { return u.do("pause", cluster.Paused) }
 func (u *unit) Silence(context.Context) error {
-	return u.do("silence", Paused)
+	return u.do("silence", cluster.Paused)
 }
-func (u *unit) Resume(context.Context) error { return u.do("resume", Running) }
-func (u *unit) Status() Status               { return Status{Phase: u.phase} }
+func (u *unit) Resume(context.Context) error { return u.do("resume", cluster.Running) }
+func (u *unit) Status() cluster.Status       { return cluster.Status{Phase: u.phase} }
 
 // nodeOf is a node with two plugins, an API server and a reporter, all running.
-func nodeOf(d *deeds) (*Node, map[string]*unit) {
+func nodeOf(d *deeds) (*cluster.Node, map[string]*unit) {
 	units := map[string]*unit{}
 	add := func(name string) *unit {
-		units[name] = &unit{name: name, phase: Running, deeds: d}
+		units[name] = &unit{name: name, phase: cluster.Running, deeds: d}
 		return units[name]
 	}
-	n := &Node{Name: "cp-1", Server: add("A")}
+	n := &cluster.Node{Name: "cp-1", Server: add("A")}
 	for _, k := range []string{"2", "1"} {
-		n.AddPlugin(&Plugin{Target: Target{add("P" + k), history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: k}}, KeyID: k})
+		n.AddPlugin(&cluster.Plugin{Target: cluster.Target{Unit: add("P" + k), Identity: history.Process{Role: history.RolePlugin, Node: "cp-1", KeyID: k}}, KeyID: k})
 	}
-	n.reporter = &Target{add("R"), history.Process{Role: history.RoleReporter, Node: "cp-1"}}
+	n.SetReporter(&cluster.Target{Unit: add("R"), Identity: history.Process{Role: history.RoleReporter, Node: "cp-1"}})
 	return n, units
 }
 
@@ -80,19 +81,19 @@ func nodeOf(d *deeds) (*Node, map[string]*unit) {
 func TestSilence(t *testing.T) {
 	var d deeds
 	n, units := nodeOf(&d)
-	var memory NodeStates
-	node := memory.Of(history.RoleNode, []*Node{n}, nil)
-	if err := Silence(t.Context(), node); err != nil || d.take(true) != "silence A, silence R" {
+	var memory cluster.NodeStates
+	node := memory.Of(history.RoleNode, []*cluster.Node{n}, nil)
+	if err := cluster.Silence(t.Context(), node); err != nil || d.take(true) != "silence A, silence R" {
 		t.Errorf("%v, %v", err, units)
 	}
 	if err := node.Resume(t.Context()); err != nil || d.take(true) != "resume A, resume P1, resume P2, resume R" {
 		t.Errorf("%v, %v", err, units)
 	}
-	if err := Silence(t.Context(), struct{ Unit }{units["R"]}); err == nil || err.Error() != NoSilence {
+	if err := cluster.Silence(t.Context(), struct{ cluster.Unit }{units["R"]}); err == nil || err.Error() != cluster.NoSilence {
 		t.Errorf("a process that cannot be silent: %v", err)
 	}
 	s := &scenario.Scenario{Steps: []scenario.Step{{Action: &scenario.Process{Do: scenario.VerbSilence}}}}
-	if real, memory := UnsupportedVerbs(s, false), UnsupportedVerbs(s, true); !slices.Equal(real, []string{NoSilence}) || len(memory) > 0 {
+	if real, memory := UnsupportedVerbs(s, false), UnsupportedVerbs(s, true); !slices.Equal(real, []string{cluster.NoSilence}) || len(memory) > 0 {
 		t.Errorf("real %q, in memory %q", real, memory)
 	}
 }
@@ -101,9 +102,9 @@ func TestWholes(t *testing.T) {
 	ctx := context.Background()
 	var d deeds
 	n, units := nodeOf(&d)
-	var memory NodeStates
-	nodeUnit := func(role string) Unit {
-		return memory.Of(role, []*Node{n}, func(t *Target) { d.add("ready " + t.Identity.Role + t.Identity.KeyID) })
+	var memory cluster.NodeStates
+	nodeUnit := func(role string) cluster.Unit {
+		return memory.Of(role, []*cluster.Node{n}, func(t *cluster.Target) { d.add("ready " + t.Identity.Role + t.Identity.KeyID) })
 	}
 	want := func(what string, err error, sorted bool, list string) {
 		t.Helper()
@@ -119,7 +120,7 @@ func TestWholes(t *testing.T) {
 	want("power back", node.Start(ctx), false, "")
 	want("start", pod.Start(ctx), false, "start P1, ready plugin1, start P2, ready plugin2, start A, ready apiserver, start R, ready reporter")
 
-	units["P2"].phase, units["R"].phase = Ended, Paused
+	units["P2"].phase, units["R"].phase = cluster.Ended, cluster.Paused
 	want("pause", node.Pause(ctx), true, "pause A, pause P1")
 	want("resume", node.Resume(ctx), true, "resume A, resume P1")
 	want("second resume", node.Resume(ctx), true, "")
@@ -139,8 +140,8 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 	ctx := context.Background()
 	var d deeds
 	n, units := nodeOf(&d)
-	var memory NodeStates
-	u := memory.Of(history.RoleNode, []*Node{n}, func(*Target) {})
+	var memory cluster.NodeStates
+	u := memory.Of(history.RoleNode, []*cluster.Node{n}, func(*cluster.Target) {})
 	if err := u.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -152,21 +153,21 @@ func TestWholeThatDoesNotStart(t *testing.T) {
 		t.Error("a node that did not start is remembered as started")
 	}
 	units["A"].fails = nil
-	if err := u.Start(ctx); err != nil || units["R"].phase != Running {
+	if err := u.Start(ctx); err != nil || units["R"].phase != cluster.Running {
 		t.Errorf("second start: %v", err)
 	}
 }
 
 // What is on a node without power cannot be told anything; what is done with its pod does not matter then.
 func TestReachable(t *testing.T) {
-	e := (&apiServer{unavailable: map[onNode]string{}}).withParts()
-	nodes := []*Node{{Name: "cp-1"}, {Name: "cp-2"}}
-	e.procs.setUnavailable(onNode{history.RolePod, "cp-2"}, unavailableStopped)
-	e.procs.setUnavailable(onNode{history.RoleNode, "cp-2"}, unavailableKilled)
+	e := (&apiServer{unavailable: map[cluster.OnNode]string{}}).withParts()
+	nodes := []*cluster.Node{{Name: "cp-1"}, {Name: "cp-2"}}
+	e.procs.setUnavailable(cluster.OnNode{Role: history.RolePod, Node: "cp-2"}, unavailableStopped)
+	e.procs.setUnavailable(cluster.OnNode{Role: history.RoleNode, Node: "cp-2"}, unavailableKilled)
 	if err := e.procs.reachable(nodes, unavailableStopped); err == nil || err.Error() != "node cp-2 has no power: start role node first" {
 		t.Error(err)
 	}
-	e.procs.setUnavailable(onNode{history.RoleNode, "cp-2"}, "")
+	e.procs.setUnavailable(cluster.OnNode{Role: history.RoleNode, Node: "cp-2"}, "")
 	if err := e.procs.reachable(nodes, ""); err == nil || err.Error() != "node cp-2 is without its API server's pod: start role pod first" {
 		t.Error(err)
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record"
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -32,9 +33,7 @@ import (
 )
 
 const (
-	// OperatorUser is the operator's, operandUser that of the cluster around it.
-	OperatorUser = contract.OperatorIdentity
-	operandUser  = "kmsharness-operand"
+	operandUser = "kmsharness-operand"
 	// operandRequests a second, more than it ever makes.
 	operandRequests = 100
 )
@@ -99,7 +98,7 @@ func (p *pods) options(log *slog.Logger) (operand.Options, error) {
 // operatorProgram is the operator as a process.
 type operatorProgram struct {
 	e         *apiServer
-	operator  Target
+	operator  cluster.Target
 	own       bool        // it is this project's
 	beforeKMS atomic.Bool // it is started of a release from before KMS
 }
@@ -112,18 +111,18 @@ func (p *operatorProgram) prepare() error {
 			return err
 		}
 	}
-	kubeconfig, err := p.e.sut.kubeconfig(at, NameOf(p.operator.Identity), OperatorUser, []string{"system:masters"})
+	kubeconfig, err := p.e.sut.kubeconfig(at, cluster.NameOf(p.operator.Identity), contract.OperatorIdentity, []string{"system:masters"})
 	if err != nil {
 		return fmt.Errorf("kubeconfig of the operator: %w", err)
 	}
-	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (Command, error) {
+	p.operator.Unit = at.Unit(p.operator.Identity, func(context.Context) (cluster.Command, error) {
 		values := p.e.sut.commonValues(at, kubeconfig)
 		values["checkTimeout"] = patient(operatorCheckTimeout, p.e.opts.Operator).String()
 		values["migrator"] = cmp.Or(p.e.scenario.Topology.Migrator, revision.MigratorOpenShift)
 		values["encrypt"], values["beforeKMS"] = p.encrypt(), strconv.FormatBool(p.beforeKMS.Load())
-		own := extended(p.e.scenario.Topology.Migrator != "", released(p.e.sut.variant(p.operator.Identity), DefaultOperator), MigratingOperator)
-		own = extended(p.e.scenario.Topology.ReadKey == scenario.ReadKeyKept, own, KeepingOperator)
-		return p.e.sut.command(orDefault(p.e.opts.Operator.Command, own), values, "operator")
+		own := extended(p.e.scenario.Topology.Migrator != "", released(p.e.sut.variant(p.operator.Identity), cluster.DefaultOperator), cluster.MigratingOperator)
+		own = extended(p.e.scenario.Topology.ReadKey == scenario.ReadKeyKept, own, cluster.KeepingOperator)
+		return p.e.sut.command(cluster.CommandOr(p.e.opts.Operator.Command, own), values, "operator")
 	})
 	return nil
 }
@@ -185,7 +184,7 @@ type staging struct {
 func (s *staging) add(p *pods) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of[p.e.operator.resource.GroupResource().String()] = p
+	s.of[p.e.operator.Resource.GroupResource().String()] = p
 }
 
 func (s *staging) Record(at time.Time, source string, payload any) {

@@ -5,19 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/history"
-	"github.com/kmsharness/kmsharness/harness/record/tail"
-	"github.com/kmsharness/kmsharness/harness/record/watch"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/poll"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
@@ -43,8 +38,8 @@ func (op *operatedParts) prepareOperators(ctx context.Context) error {
 	if op.e.pods == nil {
 		return nil
 	}
-	op.e.controlPlane.MarkDirty(TaintedEncryption)
-	if err := op.e.persist(ctx, func(ctx context.Context, c *Client) error { return c.prepareOperator(ctx) }); err != nil {
+	op.e.controlPlane.MarkDirty(cluster.TaintedEncryption)
+	if err := op.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error { return prepareOperator(ctx, c) }); err != nil {
 		return fmt.Errorf("prepare the operator: %w", err)
 	}
 	return op.eachOperated(func(f *apiServer) error { return f.operated.prepareOperator(ctx) })
@@ -71,19 +66,18 @@ func (op *operatedParts) prepareOperator(ctx context.Context) error {
 
 // searchLog searches a log of the operator for what must not be in it.
 func (op *operatedParts) searchLog(file string) error {
-	log := op.e.recorder.searched(op.e.recorder.prefix+"log/operator", func([]byte) error { return nil })
-	if err := op.e.recorder.files.Add(file, tail.FromStart, log); err != nil {
+	if err := op.e.recorder.SearchLog("operator", file); err != nil {
 		return fmt.Errorf("log of the operator: %w", err)
 	}
 	return nil
 }
 
 // operators is the one there is for the API server.
-func (op *operatedParts) operators() ([]Target, error) {
+func (op *operatedParts) operators() ([]cluster.Target, error) {
 	if op.e.pods == nil {
 		return nil, errors.New("there is no operator: the topology has lifecycle direct")
 	}
-	return []Target{op.e.pods.operator}, nil
+	return []cluster.Target{op.e.pods.operator}, nil
 }
 
 // stay keeps nodes and pods from coming and going, until it is ended: those of this API server, and of kube-apiserver, whose nodes they are.
@@ -99,10 +93,10 @@ func (nc *nodeChanges) stay() (end func()) {
 }
 
 // present is an error if nothing can be done on a node.
-func (op *operatedParts) present(n *Node) error {
-	err := op.e.procs.reachable([]*Node{n}, "")
+func (op *operatedParts) present(n *cluster.Node) error {
+	err := op.e.procs.reachable([]*cluster.Node{n}, "")
 	if op.e.Name != "" {
-		err = errors.Join(op.e.kube().procs.reachable([]*Node{n}, unavailableStopped), err)
+		err = errors.Join(op.e.kube().procs.reachable([]*cluster.Node{n}, unavailableStopped), err)
 	}
 	return err
 }
@@ -120,54 +114,30 @@ func (op *operatedParts) endOperators(ctx context.Context) error {
 	})
 }
 
-// operator is where one operator's health goes.
-type operator struct {
-	core.Operator
-	resource schema.GroupVersionResource
-}
-
-const cluster = core.OperatorObject // the APIServer configuration has the same name
-
-func operatorNamed(name string) (operator, error) {
-	op, err := core.OperatorByName(OperatorFlag(name))
-	return operator{op, schema.GroupVersionResource{Group: core.OperatorGroup, Version: core.OperatorVersion, Resource: op.Resource}}, err
-}
-
-// OperatorFlag is the name of an operator on the command lines of reporter and aggregator; empty is the default one.
-func OperatorFlag(name string) string { return orDefault(name, "kubeapiserver") }
-
-func (o operator) targets() []watch.Target {
-	return []watch.Target{{GVR: o.resource, Name: cluster}, {GVR: clusterOperators(), Name: o.ClusterOperator}}
-}
-
-func (o operator) streamedTargets() []watch.Target {
-	return append(o.targets(), watch.Target{GVR: healthObjects(), Name: o.Name})
-}
-
 // clearOperators takes back what operators made, while their keys are there to delete with, so that a reset can make the plane as good as
 // new. The plugins go last: those of the next scenario have other keys in the remote KMS, also under the same keyIDs.
 func (op *operatedParts) clearOperators(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 	defer cancel()
 	err := op.eachOperated(func(f *apiServer) error {
-		return f.encrypting.eachNode(func(n *Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
+		return f.encrypting.eachNode(func(n *cluster.Node) error { return n.Server.Start(ctx) }) // the steps may have left it away
 	})
 	if err != nil {
 		return err
 	}
-	err = op.e.persist(ctx, func(ctx context.Context, c *Client) error {
-		return errors.Join(c.removeOperated(ctx), c.removeAll(ctx))
+	err = op.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
+		return errors.Join(removeOperated(ctx, c), objects.RemoveData(ctx, c))
 	})
 	if err != nil {
 		return fmt.Errorf("take back what the operator made: %w", err)
 	}
 	for _, f := range op.e.aggregated() {
-		if err := f.purge(ctx); err != nil {
+		if err := objects.PurgeOne(ctx, f.APIServer); err != nil {
 			return err
 		}
 	}
 	err = op.eachOperated(func(f *apiServer) error {
-		return f.encrypting.eachNode(func(n *Node) error {
+		return f.encrypting.eachNode(func(n *cluster.Node) error {
 			var err error
 			if r := n.Reporter(); r != nil { // a node that has just come may have none yet
 				err = r.Stop(ctx)
@@ -179,37 +149,13 @@ func (op *operatedParts) clearOperators(ctx context.Context) error {
 	return err
 }
 
-func (c *Client) removeOperated(ctx context.Context) error {
-	errs := []error{c.removeIn(ctx, secretObjects(), revision.Namespace, ""), c.removeIn(ctx, configMapObjects(), revision.Namespace, "")}
+func removeOperated(ctx context.Context, c *cluster.Client) error {
+	errs := []error{c.RemoveIn(ctx, cluster.SecretObjects(), revision.Namespace, ""), c.RemoveIn(ctx, cluster.ConfigMapObjects(), revision.Namespace, "")}
 	for _, of := range []revision.Component{revision.KubeAPIServer, revision.OpenShiftAPIServer, revision.OAuthAPIServer} {
-		errs = append(errs, c.removeIn(ctx, secretObjects(), string(of), lifecycle.ConfigKey+"-"))
+		errs = append(errs, c.RemoveIn(ctx, cluster.SecretObjects(), string(of), lifecycle.ConfigKey+"-"))
 	}
 	errs = append(errs, c.Resource(revision.Migrations()).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
-	return errors.Join(append(errs, c.remove(ctx, secretObjects(), credentialNamespace, credentialSecret))...)
-}
-
-// removeIn deletes the objects of a namespace whose names begin with prefix, whatever their finalizers are for.
-func (c *Client) removeIn(ctx context.Context, r schema.GroupVersionResource, namespace, prefix string) error {
-	objects := c.Resource(r).Namespace(namespace)
-	list, err := objects.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return fmt.Errorf("list %s in %s: %w", r.Resource, namespace, err)
-	}
-	for _, o := range list.Items {
-		if !strings.HasPrefix(o.GetName(), prefix) {
-			continue
-		}
-		if len(o.GetFinalizers()) > 0 {
-			if _, err := objects.Patch(ctx, o.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
-				return fmt.Errorf("let %s %s/%s be deleted: %w", r.Resource, namespace, o.GetName(), err)
-			}
-		}
-		now := int64(0)
-		if err := objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete %s %s/%s: %w", r.Resource, namespace, o.GetName(), err)
-		}
-	}
-	return nil
+	return errors.Join(append(errs, c.Remove(ctx, cluster.SecretObjects(), credentialNamespace, credentialSecret))...)
 }
 
 const (
@@ -258,14 +204,14 @@ func (l *switchLoad) askReadiness() {
 	defer ticker.Stop()
 	poll.Each(l.ctx, ticker.C, func() {
 		for _, n := range l.e.serving() {
-			n.probeReadiness(l.ctx)
+			probeReadiness(l.ctx, n)
 		}
 	})
 }
 
 // probeReadiness asks once. The answer is the API server's own business: that it looks is what matters.
-func (n *Node) probeReadiness(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+func probeReadiness(ctx context.Context, n *cluster.Node) {
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
-	_, _ = n.direct().Get(ctx, "/readyz")
+	_, _ = n.DirectClient().Get(ctx, "/readyz")
 }

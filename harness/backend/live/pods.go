@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/operator/config"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -26,7 +27,7 @@ type pods struct {
 
 	e       *apiServer
 	cluster *operand.Cluster // around the operator
-	roller  Roller           // nil: what is in a pod changes while the pod stays
+	roller  cluster.Roller   // nil: what is in a pod changes while the pod stays
 	ctx     context.Context  // of what goes on beside the operator
 	cancel  context.CancelFunc
 	work    sync.WaitGroup

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/encryption"
 	"github.com/kmsharness/kmsharness/operator/revision"
@@ -25,12 +26,12 @@ type beginning struct {
 }
 
 // configuredOn is that for a plane, whose remote KMS knows the plugins of a node from now on.
-func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (Encryption, error) {
-	configured := Encryption{Providers: encryption.List{encryption.Clear()}, File: b.File, Revision: b.pod}
+func (p *pods) configuredOn(ctx context.Context, node string, b beginning) (cluster.Encryption, error) {
+	configured := cluster.Encryption{Providers: encryption.List{encryption.Clear()}, File: b.File, Revision: b.pod}
 	for _, g := range b.Plugins {
 		called := revision.SocketName(g.KeyID)
 		if err := p.logIns.introduce(ctx, node, called, g.Config); err != nil {
-			return Encryption{}, err
+			return cluster.Encryption{}, err
 		}
 		configured.Sockets = append(configured.Sockets, called)
 	}
@@ -43,8 +44,8 @@ func (op *operatedParts) readBeginning(ctx context.Context) (b beginning, err er
 		now := p.cluster.Installer.Current()
 		return beginning{now.Number, now.Configuration, now.Number}, nil
 	}
-	err = op.e.persist(ctx, func(ctx context.Context, c *Client) error {
-		seen, err := c.seen(ctx, op.revised())
+	err = op.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {
+		seen, err := seenBy(ctx, c, op.revised())
 		if err == nil {
 			b, err = op.beginningOf(seen, 0)
 		}
@@ -64,17 +65,17 @@ func (op *operatedParts) beginningOf(seen lifecycle.Seen, back int) (b beginning
 	return b, err
 }
 
-func (c *Client) seen(ctx context.Context, of revision.Component) (lifecycle.Seen, error) {
+func seenBy(ctx context.Context, c *cluster.Client, of revision.Component) (lifecycle.Seen, error) {
 	s := lifecycle.NewSeen()
-	err := each(ctx, c, secretObjects(), of, func(one *corev1.Secret) error { return s.Add(lifecycle.ReadSecret(one)) })
+	err := each(ctx, c, cluster.SecretObjects(), of, func(one *corev1.Secret) error { return s.Add(lifecycle.ReadSecret(one)) })
 	if err != nil {
 		return s, err
 	}
-	return s, each(ctx, c, configMapObjects(), of, func(one *corev1.ConfigMap) error { return s.Add(lifecycle.ReadConfigMap(one)) })
+	return s, each(ctx, c, cluster.ConfigMapObjects(), of, func(one *corev1.ConfigMap) error { return s.Add(lifecycle.ReadConfigMap(one)) })
 }
 
 // each does something with every object of a kind that an operator has made.
-func each[T any](ctx context.Context, c *Client, r schema.GroupVersionResource, of revision.Component, do func(*T) error) error {
+func each[T any](ctx context.Context, c *cluster.Client, r schema.GroupVersionResource, of revision.Component, do func(*T) error) error {
 	labelled := metav1.ListOptions{LabelSelector: revision.ComponentLabel + "=" + string(of)}
 	list, err := c.Resource(r).Namespace(revision.Namespace).List(ctx, labelled)
 	if err != nil {
@@ -100,7 +101,7 @@ func (op *operatedParts) join(ctx context.Context, name string) error {
 		return fmt.Errorf("read the newest revisions: %w", err)
 	}
 	op.e.pods.expect(name, b)
-	var n *Node
+	var n *cluster.Node
 	configured, err := op.e.pods.configuredOn(ctx, name, b)
 	if err == nil {
 		n, err = op.e.controlPlane.Topology.AddNode(ctx, name, configured, func(ctx context.Context) error { return op.e.changes.joined(ctx, name) })
@@ -158,7 +159,7 @@ func (p *podStates) expect(name string, b beginning) {
 }
 
 // began notes what an API server has begun with, and leaves it in the history.
-func (p *pods) began(ctx context.Context, n *Node, b beginning) error {
+func (p *pods) began(ctx context.Context, n *cluster.Node, b beginning) error {
 	p.cluster.Installer.Placed(n.Name, b.Configuration)
 	if b.File == nil {
 		p.e.encrypting.recordConfiguredOn(n.Name)

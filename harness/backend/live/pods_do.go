@@ -12,6 +12,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/secrecy"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -21,7 +22,7 @@ import (
 var _ operand.Pods = (*pods)(nil)
 
 // on does something on a node, which does not come or go meanwhile.
-func (p *pods) on(name string, do func(*Node) error) error {
+func (p *pods) on(name string, do func(*cluster.Node) error) error {
 	defer p.e.changes.stay()()
 	n := p.e.Nodes.Get(name)
 	if n == nil {
@@ -34,7 +35,7 @@ func (p *pods) on(name string, do func(*Node) error) error {
 }
 
 func (p *pods) Install(ctx context.Context, name string, r operand.Revision) error {
-	return p.on(name, func(n *Node) error {
+	return p.on(name, func(n *cluster.Node) error {
 		if p.roller != nil {
 			return p.replace(ctx, n, r)
 		}
@@ -45,11 +46,11 @@ func (p *pods) Install(ctx context.Context, name string, r operand.Revision) err
 func (p *pods) Anew() bool { return p.roller != nil }
 
 // change changes what is in a pod that stays.
-func (p *pods) change(ctx context.Context, n *Node, r operand.Revision) error {
+func (p *pods) change(ctx context.Context, n *cluster.Node, r operand.Revision) error {
 	if err := p.startPlugins(ctx, n, r.Plugins); err != nil {
 		return err
 	}
-	if n.Server.Status().Phase != Running || p.late(n.Name, r) {
+	if n.Server.Status().Phase != cluster.Running || p.late(n.Name, r) {
 		return operand.ErrUnfinished
 	}
 	if err := p.send(n, r); err != nil {
@@ -80,7 +81,7 @@ func keysWithout(plugins map[uint64]config.Plugin, without []uint64) []uint64 {
 
 // startPlugins starts plugins of a pod that do not run. One that runs with other settings for the same key is started again, unless the new one cannot start:
 // then it runs on.
-func (p *pods) startPlugins(ctx context.Context, n *Node, plugins []revision.Plugin) error {
+func (p *pods) startPlugins(ctx context.Context, n *cluster.Node, plugins []revision.Plugin) error {
 	name := n.Name
 	var waiting []error
 	for _, g := range plugins {
@@ -125,7 +126,7 @@ type pluginLogIns struct {
 func (l *pluginLogIns) introduce(ctx context.Context, node, called string, c config.Plugin) error {
 	l.e.controlPlane.KMS.Call(l.e.Name, called, operand.RemoteKey(c))
 	if operand.Unreachable(c) {
-		return l.e.controlPlane.KMS.rule(ctx, remotekms.Rule{Caller: node + "/" + called, CutOff: remotekms.CutRefuse})
+		return l.e.controlPlane.KMS.Rule(ctx, remotekms.Rule{Caller: node + "/" + called, CutOff: remotekms.CutRefuse})
 	}
 	l.mu.Lock()
 	refused, news := l.all.Start(node + "/" + called)
@@ -133,7 +134,7 @@ func (l *pluginLogIns) introduce(ctx context.Context, node, called string, c con
 	if !news {
 		return nil
 	}
-	if err := l.e.controlPlane.KMS.logIns(ctx, node+"/"+called, refused, false); err != nil {
+	if err := l.e.controlPlane.KMS.LogIns(ctx, node+"/"+called, refused, false); err != nil {
 		return fmt.Errorf("tell the remote KMS of plugin %s/%s: %w", node, called, err)
 	}
 	return nil
@@ -150,11 +151,11 @@ func (p *podStates) waits(node string, g revision.Plugin) (why string) {
 	return why
 }
 
-func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
+func (p *pods) stopPlugins(ctx context.Context, n *cluster.Node, ids []uint64) error {
 	for _, id := range ids {
 		called := revision.SocketName(id)
 		if g := n.Plugin(called); g != nil {
-			if err := g.close(ctx); err != nil {
+			if err := g.Close(ctx); err != nil {
 				return err
 			}
 			n.RemovePlugin(called)
@@ -168,7 +169,7 @@ func (p *pods) stopPlugins(ctx context.Context, n *Node, ids []uint64) error {
 }
 
 // report gives a node's reporter its sockets. The expected reports are recorded before the reporter ends or starts.
-func (p *pods) report(ctx context.Context, n *Node, ids []uint64) error {
+func (p *pods) report(ctx context.Context, n *cluster.Node, ids []uint64) error {
 	p.mu.Lock()
 	p.of(n.Name).sockets = slices.Clone(ids)
 	p.mu.Unlock()
@@ -212,7 +213,7 @@ func (p *podStates) late(name string, r operand.Revision) bool {
 }
 
 // send writes the file of an API server, unless it has it.
-func (p *pods) send(n *Node, r operand.Revision) error {
+func (p *pods) send(n *cluster.Node, r operand.Revision) error {
 	name, number := n.Name, p.counted(r)
 	read, err := operand.ReadRollOut(r.File)
 	if err != nil {
@@ -223,7 +224,7 @@ func (p *pods) send(n *Node, r operand.Revision) error {
 		return nil
 	}
 	for _, k := range read.Keys {
-		p.e.recorder.secrecy.Add(fmt.Sprintf("encryption-config revision %d", number), secrecy.Plain, k)
+		p.e.recorder.Secrecy.Add(fmt.Sprintf("encryption-config revision %d", number), secrecy.Plain, k)
 	}
 	hash, err := n.Server.RollOut(r.File)
 	p.mu.Lock()

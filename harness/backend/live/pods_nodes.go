@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -31,9 +32,9 @@ func (p *pods) Nodes(ctx context.Context) (map[string]operand.Node, error) {
 // askEvery is how often an API server is asked at most: as often as it looks for a new file.
 const askEvery = 500 * time.Millisecond
 
-func (p *pods) look(ctx context.Context, n *Node) operand.Node {
+func (p *pods) look(ctx context.Context, n *cluster.Node) operand.Node {
 	unavailable := p.e.operated.present(n) != nil
-	up := !unavailable && n.Server.Status().Phase == Running && p.askLoaded(ctx, n)
+	up := !unavailable && n.Server.Status().Phase == cluster.Running && p.askLoaded(ctx, n)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	pod := p.all[n.Name]
@@ -45,7 +46,7 @@ func (p *pods) look(ctx context.Context, n *Node) operand.Node {
 
 // askLoaded sees to it that what an API server has in force is known, and says whether it is. Its metrics are long, and no file is unloaded
 // by itself, so it is asked until it names the newest one.
-func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
+func (p *pods) askLoaded(ctx context.Context, n *cluster.Node) bool {
 	pid := n.Server.Status().PID
 	p.mu.Lock()
 	pod := p.all[n.Name]
@@ -61,7 +62,7 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 	case recent:
 		return answers
 	}
-	hash, err := n.loadedConfig(ctx)
+	hash, err := n.LoadedConfig(ctx)
 	p.names(n.Name, hash, pid, err == nil)
 	return err == nil
 }
@@ -70,7 +71,7 @@ func (p *pods) askLoaded(ctx context.Context, n *Node) bool {
 func (pod *pod) settled(pid int) bool { return pod.configured == "" || pod.pid == pid }
 
 // loads reports whether the API server of a node has its newest file in force.
-func (p *podStates) loads(n *Node) bool {
+func (p *podStates) loads(n *cluster.Node) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of(n.Name).settled(n.Server.Status().PID)

@@ -5,62 +5,16 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/revision"
 )
 
-// Roller is a control plane that replaces an API server's pod for every revision of its content, as a kubelet does with
-// a static pod whose manifest changed (kind). On other control planes plugins, reporters and configurations change in a
-// pod that stays.
-type Roller interface {
-	// Roll replaces the pod of a node, and returns when its API server and its plugins run, or when the kubelet says that one of them cannot. The
-	// reporter, if there is one, waits to be started.
-	Roll(ctx context.Context, n *Node, r PodRevision) (Pod, error)
-}
-
-// PodRevision is what a pod is made of.
-type PodRevision struct {
-	Number int
-	// Plugins are the names of their sockets. A pod without plugins has no reporter.
-	Plugins []string
-	// Images are those of plugins for which the operator chose one, as it writes them, by the names of their sockets. The others run from this
-	// project's image.
-	Images map[string]string
-	// Change changes files of the pod while it is down.
-	Change func(ctx context.Context) error
-	// Ready is called for each process that answers again.
-	Ready func(*Target)
-}
-
-// Pod is one that was made.
-type Pod struct {
-	Namespace, Name string
-	Containers      []string // beside that of the API server
-	// Waiting are containers of plugins that cannot run. The API server does not run, either.
-	Waiting []WaitingContainer
-}
-
-// WaitingContainer is a container that does not run.
-type WaitingContainer struct {
-	Name   string
-	Plugin string // the name of its socket
-	// Reason in the kubelet's words: "ImagePullBackOff: …".
-	Reason string
-}
-
-func (p Pod) describe() string {
-	if len(p.Containers) == 0 {
-		return "no sidecars"
-	}
-	return "with " + strings.Join(p.Containers, ", ")
-}
-
 // replace replaces the pod of a node by one of a revision, unless it has that one, and returns when its API server has loaded its file.
-func (p *pods) replace(ctx context.Context, n *Node, r operand.Revision) error {
+func (p *pods) replace(ctx context.Context, n *cluster.Node, r operand.Revision) error {
 	if p.late(n.Name, r) {
 		return operand.ErrUnfinished
 	}
@@ -86,9 +40,9 @@ func (p *pods) replace(ctx context.Context, n *Node, r operand.Revision) error {
 
 // roll replaces the pod of a node. It is not given up when the environment ends: a pod that is half made could not be
 // used by the next scenario.
-func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
+func (p *pods) roll(ctx context.Context, n *cluster.Node, r operand.Revision) error {
 	ctx = context.WithoutCancel(ctx)
-	next := PodRevision{Number: r.Number, Images: map[string]string{}, Change: func(context.Context) error { return p.changeFiles(n, r) }, Ready: p.e.changes.recordReady}
+	next := cluster.PodRevision{Number: r.Number, Images: map[string]string{}, Change: func(context.Context) error { return p.changeFiles(n, r) }, Ready: p.e.changes.recordReady}
 	named := operand.NamedImages(p.e.scenario)
 	for _, id := range slices.Sorted(slices.Values(r.KeyIDs())) {
 		called := revision.SocketName(id)
@@ -101,7 +55,7 @@ func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
 			next.Images[called] = g.Image
 		}
 	}
-	p.e.procs.recordStopping(Target{n.Server, n.identity()})
+	p.e.procs.recordStopping(n.ServerTarget())
 	made, err := p.roller.Roll(ctx, n, next)
 	if err != nil {
 		return err
@@ -120,12 +74,12 @@ func (p *pods) roll(ctx context.Context, n *Node, r operand.Revision) error {
 	if len(waiting) > 0 {
 		return nil
 	}
-	p.e.record(&history.Container{Node: n.Name, Namespace: made.Namespace, Pod: made.Name, State: history.PodRevised, Revision: r.Number, Detail: made.describe()})
+	p.e.record(&history.Container{Node: n.Name, Namespace: made.Namespace, Pod: made.Name, State: history.PodRevised, Revision: r.Number, Detail: made.Describe()})
 	return p.e.procs.start(ctx, n.Reporter())
 }
 
 // changeFiles notes what the pod of a node has from now on, and gives its API server its file.
-func (p *pods) changeFiles(n *Node, r operand.Revision) error {
+func (p *pods) changeFiles(n *cluster.Node, r operand.Revision) error {
 	p.mu.Lock()
 	pod := p.of(n.Name)
 	clear(pod.plugins)
@@ -136,7 +90,7 @@ func (p *pods) changeFiles(n *Node, r operand.Revision) error {
 	p.mu.Unlock()
 	p.toldSockets(n.Name)
 	for _, g := range n.Plugins() {
-		if err := p.e.recorder.followPlugin(g, tail.FromStart); err != nil {
+		if err := p.e.recorder.FollowPlugin(g, tail.FromStart); err != nil {
 			return err
 		}
 	}

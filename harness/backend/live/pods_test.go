@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	lifecycle "github.com/kmsharness/kmsharness/operator"
 )
 
@@ -41,7 +42,7 @@ func TestPodsWriter(t *testing.T) {
 
 // Only a key that was named is not named by its keyID, until the names are forgotten.
 func TestNamesOfRemoteKeys(t *testing.T) {
-	k := &RemoteKMS{}
+	k := &cluster.RemoteKMS{}
 	k.Call("", "2", "key-abc")
 	k.Call("oauth-apiserver", "2", "key-abc")
 	if k.Key("", "1") != "key-1" || k.Key("", "2") != "key-abc" {

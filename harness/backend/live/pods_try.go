@@ -14,6 +14,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
@@ -63,7 +64,7 @@ func (p *trials) Check(ctx context.Context, pod *corev1.Pod, c config.Plugin) co
 const notRun = 128
 
 // endOf is how the program of a check ended, and the last that it wrote: a wrong command is found by that.
-func endOf(s Status) string {
+func endOf(s cluster.Status) string {
 	why := s.Exit.String()
 	if last := contract.SafeDetail(s.Output); last != "" {
 		why += ": " + last
@@ -73,22 +74,22 @@ func endOf(s Status) string {
 
 // check starts a plugin process of its own, on no node, and runs the program of a pre-flight pod beside it until that ends: how it ended
 // is the result.
-func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) (end Status, err error) {
+func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) (end cluster.Status, err error) {
 	keyID := fmt.Sprintf("try-%d", p.count.Add(1))
-	if err := p.logIns.introduce(ctx, Preflight, keyID, c); err != nil {
+	if err := p.logIns.introduce(ctx, cluster.Preflight, keyID, c); err != nil {
 		return end, err
 	}
 	g, err := p.e.Plugins.TryPlugin(ctx, keyID)
 	if err != nil {
 		return end, err
 	}
-	program := g.beside.Unit(history.Process{Role: history.RolePreflight, Node: Preflight, KeyID: keyID}, func(context.Context) (Command, error) { return p.program(pod, g) })
+	program := g.Beside.Unit(history.Process{Role: history.RolePreflight, Node: cluster.Preflight, KeyID: keyID}, func(context.Context) (cluster.Command, error) { return p.program(pod, g) })
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), StartTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cluster.StartTimeout)
 		defer cancel()
-		_ = errors.Join(program.Kill(ctx), g.close(ctx)) // what does not end is ended with the plane
+		_ = errors.Join(program.Kill(ctx), g.Close(ctx)) // what does not end is ended with the plane
 	}()
-	if err := p.e.recorder.followPlugin(g, tail.FromStart); err != nil {
+	if err := p.e.recorder.FollowPlugin(g, tail.FromStart); err != nil {
 		return end, err
 	}
 	p.e.changes.recordReady(&g.Target)
@@ -98,7 +99,7 @@ func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) (e
 	ticker := time.NewTicker(checkPoll)
 	defer ticker.Stop()
 	for {
-		if end = program.Status(); end.Phase == Ended {
+		if end = program.Status(); end.Phase == cluster.Ended {
 			return end, nil
 		}
 		select {
@@ -110,39 +111,39 @@ func (p *trials) check(ctx context.Context, pod *corev1.Pod, c config.Plugin) (e
 }
 
 // program is the command of the pod's program. It reaches the API as clients of the cluster do, with an administrator's rights.
-func (p *trials) program(pod *corev1.Pod, g *Plugin) (Command, error) {
-	at := g.beside
+func (p *trials) program(pod *corev1.Pod, g *cluster.Plugin) (cluster.Command, error) {
+	at := g.Beside
 	at.Server = p.e.controlPlane.ClientServer
 	kubeconfig, err := p.e.sut.kubeconfig(at, history.RolePreflight, operandUser, []string{"system:masters"})
 	if err != nil {
-		return Command{}, err
+		return cluster.Command{}, err
 	}
 	socket, mounts := g.Socket, []process.Mount(nil)
 	if p.e.opts.Operator.MountSockets {
 		if socket, mounts, err = mountedSocket(at.Dir, g); err != nil {
-			return Command{}, err
+			return cluster.Command{}, err
 		}
 	}
 	values := p.e.sut.commonValues(at, kubeconfig)
 	values["sockets"], values["callTimeout"], values["checkTimeout"] = "unix://"+socket, (checkTimeout / 3).String(), patient(checkTimeout, p.e.opts.Operator).String()
 	values["podName"], values["podNamespace"], values["configHash"] = pod.Name, pod.Namespace, pod.Annotations[lifecycle.PreflightHash]
-	c, err := p.e.sut.command(orDefault(p.e.opts.Operator.Preflight, DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
+	c, err := p.e.sut.command(cluster.CommandOr(p.e.opts.Operator.Preflight, cluster.DefaultPreflight), values, history.RolePreflight+"-"+g.KeyID)
 	c.Mounts = mounts
 	return c, err
 }
 
 // mountedSocket is the plugin's socket as in a pre-flight pod, whose plugin has the keyID 1, with the mount for it: a folder with a link, because the
 // plugin's own folder has the sockets of all checks, and other names.
-func mountedSocket(dir string, g *Plugin) (string, []process.Mount, error) {
+func mountedSocket(dir string, g *cluster.Plugin) (string, []process.Mount, error) {
 	folder := filepath.Join(dir, "mount-"+g.KeyID)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", nil, fmt.Errorf("folder of sockets: %w", err)
 	}
 	// A link of an earlier scenario is the same: the folder is the control plane's.
-	if err := os.Symlink(g.Socket, HostSocket(folder, podKeyID)); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Symlink(g.Socket, cluster.HostSocket(folder, podKeyID)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", nil, fmt.Errorf("link of its socket: %w", err)
 	}
-	return HostSocket(contract.SocketDir, podKeyID), []process.Mount{{From: folder, At: contract.SocketDir}}, nil
+	return cluster.HostSocket(contract.SocketDir, podKeyID), []process.Mount{{From: folder, At: contract.SocketDir}}, nil
 }
 
 // podKeyID is the plugin's in a pre-flight pod.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -24,7 +25,7 @@ func TestPatientChecks(t *testing.T) {
 }
 
 func TestEndOfCheck(t *testing.T) {
-	for want, s := range map[string]Status{
+	for want, s := range map[string]cluster.Status{
 		"exit code 0":                          {},
 		"exit code 2: unknown flag: --x Usage": {Exit: process.Exit{Code: 2}, Crashed: true, Output: "unknown flag: --x\n\x1b\nUsage\n"},
 	} {
@@ -36,12 +37,12 @@ func TestEndOfCheck(t *testing.T) {
 
 // specMachine gives its units' specs to a test.
 type specMachine struct {
-	Machine
+	cluster.Machine
 	spec func(context.Context) (process.Spec, error)
 }
 
 func (m *specMachine) Find(context.Context, string) (string, error) { return "/p", nil }
-func (m *specMachine) Unit(_ history.Process, _ process.Probe, spec func(context.Context) (process.Spec, error)) Unit {
+func (m *specMachine) Unit(_ history.Process, _ process.Probe, spec func(context.Context) (process.Spec, error)) cluster.Unit {
 	m.spec = spec
 	return nil
 }
@@ -49,7 +50,7 @@ func (m *specMachine) Unit(_ history.Process, _ process.Probe, spec func(context
 // A program that insists on the path of a pod's socket finds the plugin there, in every scenario of a control plane.
 func TestMountedSocket(t *testing.T) {
 	dir := t.TempDir()
-	g := &Plugin{KeyID: "try-7", Socket: filepath.Join(dir, "kms-try-7.sock")}
+	g := &cluster.Plugin{KeyID: "try-7", Socket: filepath.Join(dir, "kms-try-7.sock")}
 	if err := os.WriteFile(g.Socket, []byte("plugin"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestMountedSocket(t *testing.T) {
 			t.Errorf("behind the link: %q, %v", text, err)
 		}
 		var m specMachine
-		PlaceOn(&m, "", dir, nil, nil).Unit(history.Process{}, func(context.Context) (Command, error) { return Command{Mounts: mounts}, nil })
+		cluster.PlaceOn(&m, "", dir, nil, nil).Unit(history.Process{}, func(context.Context) (cluster.Command, error) { return cluster.Command{Mounts: mounts}, nil })
 		if s, err := m.spec(t.Context()); err != nil || !slices.Equal(s.Mounts, mounts) {
 			t.Errorf("%+v, %v", s, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/operator/encryption"
@@ -82,32 +83,18 @@ func (sw *encryptionSwitch) configuredAll() {
 	sw.e.telling = false
 }
 
-func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *Node, keyIDs []string) error {
+func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		already := n.Plugin(k) != nil && n.Plugin(k).Status().Running()
 		g, err := sw.e.Plugins.AddPlugin(ctx, n, k)
 		if err != nil {
 			return err
 		}
-		if err := sw.e.recorder.followPlugin(g, tail.FromStart); err != nil {
+		if err := sw.e.recorder.FollowPlugin(g, tail.FromStart); err != nil {
 			return err
 		}
 		if !already {
 			sw.e.changes.recordReady(&g.Target)
-		}
-	}
-	return nil
-}
-
-// DropPlugins ends the plugins of keyIDs that are no longer used.
-func (n *Node) DropPlugins(ctx context.Context, keep []string) error {
-	for _, g := range n.Plugins() {
-		if slices.Contains(keep, g.KeyID) {
-			continue
-		}
-		n.RemovePlugin(g.KeyID)
-		if err := g.close(ctx); err != nil {
-			return err
 		}
 	}
 	return nil

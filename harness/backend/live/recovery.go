@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/atrest"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/internal/poll"
 )
@@ -29,19 +31,19 @@ func (ds *dataset) snapshot(ctx context.Context) error {
 	k := &kept{written: maps.Clone(ds.written)}
 	ds.mu.Unlock()
 	for _, of := range ds.kinds() {
-		from := of.Registry + DataNamespace + "/"
-		restore, err := ds.e.controlPlane.Storage.Snapshot(ctx, from, prefixEnd(from))
+		from := of.Registry + cluster.DataNamespace + "/"
+		restore, err := ds.e.controlPlane.Storage.Snapshot(ctx, from, atrest.PrefixEnd(from))
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		k.restore = append(k.restore, restore)
 	}
 	for name, d := range k.written {
-		stored, err := ds.stored(ctx, ds.of(name).Registry+DataNamespace+"/"+name)
+		stored, err := atrest.Read(ctx, ds.e.controlPlane.Storage, ds.of(name).Registry+cluster.DataNamespace+"/"+name)
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
-		d.Provider = stored.provider
+		d.Provider = stored.Provider
 		k.written[name] = d
 	}
 	ds.mu.Lock()
@@ -99,7 +101,7 @@ func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, e
 	return names, nil
 }
 
-func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]string, error) {
+func (ds *dataset) unreadableOf(ctx context.Context, n *cluster.Node, count int) ([]string, error) {
 	var named []string
 	for _, of := range ds.kinds() {
 		keys, err := unreadableIn(ctx, n, of)
@@ -107,7 +109,7 @@ func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]stri
 			return nil, err
 		}
 		for _, key := range keys {
-			if name, ours := strings.CutPrefix(key, DataNamespace+"/"); ours {
+			if name, ours := strings.CutPrefix(key, cluster.DataNamespace+"/"); ours {
 				named = append(named, name)
 			}
 		}
@@ -122,19 +124,19 @@ func (ds *dataset) unreadableOf(ctx context.Context, n *Node, count int) ([]stri
 
 // unreadableIn are the objects that the error of a list through an API server names, as NAMESPACE/NAME. A list without a limit is refused while the watch cache
 // cannot be filled because of them.
-func unreadableIn(ctx context.Context, n *Node, of Encrypted) (keys []string, err error) {
-	_, err = n.direct().Resource(of.Resource).List(ctx, metav1.ListOptions{Limit: listLimit})
+func unreadableIn(ctx context.Context, n *cluster.Node, of cluster.Encrypted) (keys []string, err error) {
+	_, err = n.DirectClient().Resource(of.Resource).List(ctx, metav1.ListOptions{Limit: listLimit})
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		return nil, nil
 	case !apierrors.IsStoreReadError(err) || !errors.As(err, &status) || status.Status().Details == nil:
-		return nil, fmt.Errorf("list the %s of %s: expected the reason StoreReadError: %w", of.name(), n.Name, err)
+		return nil, fmt.Errorf("list the %s of %s: expected the reason StoreReadError: %w", of.Name(), n.Name, err)
 	}
 	for _, cause := range status.Status().Details.Causes {
 		key, known := strings.CutPrefix(cause.Field, of.Registry)
 		if !known {
-			return nil, fmt.Errorf("list the %s of %s: it names the key %q", of.name(), n.Name, cause.Field)
+			return nil, fmt.Errorf("list the %s of %s: it names the key %q", of.Name(), n.Name, cause.Field)
 		}
 		keys = append(keys, key)
 	}
@@ -145,12 +147,12 @@ func unreadableIn(ctx context.Context, n *Node, of Encrypted) (keys []string, er
 const listLimit = 10_000
 
 // unread are the objects that an API server cannot read one by one.
-func (ds *dataset) unread(ctx context.Context, n *Node) (names []string, err error) {
+func (ds *dataset) unread(ctx context.Context, n *cluster.Node) (names []string, err error) {
 	ds.mu.Lock()
 	all := slices.Sorted(maps.Keys(ds.written))
 	ds.mu.Unlock()
 	for _, name := range all {
-		_, err := n.direct().Resource(ds.of(name).Resource).Namespace(DataNamespace).Get(ctx, name, metav1.GetOptions{})
+		_, err := n.DirectClient().Resource(ds.of(name).Resource).Namespace(cluster.DataNamespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case err == nil:
 		case apierrors.IsInternalError(err):
@@ -184,7 +186,7 @@ func (ds *dataset) discard(ctx context.Context, count int) error {
 	}
 	defer discarder.Close()
 	tries := []struct {
-		by       *Client
+		by       *cluster.Client
 		name     string
 		unsafe   bool
 		expected func(error) bool
@@ -209,7 +211,7 @@ func (ds *dataset) discard(ctx context.Context, count int) error {
 			return err
 		}
 		for _, key := range keys {
-			if namespace, name, _ := strings.Cut(key, "/"); namespace != DataNamespace {
+			if namespace, name, _ := strings.Cut(key, "/"); namespace != cluster.DataNamespace {
 				if err := remove(ctx, discarder, of, namespace, name, true, gone); err != nil {
 					return fmt.Errorf("discard %s: %w", key, err)
 				}
@@ -241,17 +243,17 @@ func (ds *dataset) readable(not []string) string {
 	return ""
 }
 
-func (ds *dataset) remove(ctx context.Context, by *Client, name string, unsafe bool, expected func(error) bool) error {
-	return remove(ctx, by, ds.of(name), DataNamespace, name, unsafe, expected)
+func (ds *dataset) remove(ctx context.Context, by *cluster.Client, name string, unsafe bool, expected func(error) bool) error {
+	return remove(ctx, by, ds.of(name), cluster.DataNamespace, name, unsafe, expected)
 }
 
 // remove deletes an object. An API server learns of roles some time after they are made: what is not expected is tried again.
-func remove(ctx context.Context, by *Client, of Encrypted, namespace, name string, unsafe bool, expected func(error) bool) (err error) {
+func remove(ctx context.Context, by *cluster.Client, of cluster.Encrypted, namespace, name string, unsafe bool, expected func(error) bool) (err error) {
 	var o metav1.DeleteOptions
 	if unsafe {
 		o.IgnoreStoreReadErrorWithClusterBreakingPotential = &unsafe
 	}
-	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	ended := poll.Until(ctx, readAgain, func() (bool, error) {
 		err = by.Resource(of.Resource).Namespace(namespace).Delete(ctx, name, o)
@@ -264,19 +266,19 @@ func remove(ctx context.Context, by *Client, of Encrypted, namespace, name strin
 }
 
 // clientWith is a client of an API server for a user who may do some verbs with the objects, and nothing else.
-func (ds *dataset) clientWith(ctx context.Context, n *Node, name string, verbs ...string) (*Client, error) {
+func (ds *dataset) clientWith(ctx context.Context, n *cluster.Node, name string, verbs ...string) (*cluster.Client, error) {
 	const group = "rbac.authorization.k8s.io"
 	var rules []any
 	for _, of := range ds.kinds() {
-		rules = append(rules, object{"apiGroups": []any{of.Resource.Group}, "resources": []any{of.Resource.Resource}, "verbs": anyOf(verbs)})
+		rules = append(rules, cluster.Object{"apiGroups": []any{of.Resource.Group}, "resources": []any{of.Resource.Resource}, "verbs": anyOf(verbs)})
 	}
-	role := newObject(group+"/v1", "ClusterRole", name, object{"rules": rules})
-	binding := newObject(group+"/v1", "ClusterRoleBinding", name, object{
-		"roleRef":  object{"apiGroup": group, "kind": "ClusterRole", "name": name},
-		"subjects": []any{object{"apiGroup": group, "kind": "User", "name": name}},
+	role := cluster.NewObject(group+"/v1", "ClusterRole", name, cluster.Object{"rules": rules})
+	binding := cluster.NewObject(group+"/v1", "ClusterRoleBinding", name, cluster.Object{
+		"roleRef":  cluster.Object{"apiGroup": group, "kind": "ClusterRole", "name": name},
+		"subjects": []any{cluster.Object{"apiGroup": group, "kind": "User", "name": name}},
 	})
 	for _, o := range []*unstructured.Unstructured{role, binding} {
-		if err := n.Admin.ensure(ctx, schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(o.GetKind()) + "s"}, o); err != nil {
+		if err := n.Admin.Ensure(ctx, schema.GroupVersionResource{Group: group, Version: "v1", Resource: strings.ToLower(o.GetKind()) + "s"}, o); err != nil {
 			return nil, err
 		}
 	}
@@ -284,7 +286,7 @@ func (ds *dataset) clientWith(ctx context.Context, n *Node, name string, verbs .
 	if err != nil {
 		return nil, err
 	}
-	return NewClient(config)
+	return cluster.NewClient(config)
 }
 
 func anyOf(texts []string) (all []any) {

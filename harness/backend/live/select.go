@@ -10,18 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/ci/manifests"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]Target, error) {
+func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]cluster.Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
 		return ps.e.controlPlane.Storage.Etcd(s.Node)
 	case history.RoleLoadBalancer:
-		return []Target{{ps.e.controlPlane.Network.LoadBalancer(), history.Process{Role: s.Role}}}, nil
+		return []cluster.Target{{Unit: ps.e.controlPlane.Network.LoadBalancer(), Identity: history.Process{Role: s.Role}}}, nil
 	case history.RoleRemoteKMS:
-		return []Target{ps.e.controlPlane.KMS.Target}, nil
+		return []cluster.Target{ps.e.controlPlane.KMS.Target}, nil
 	case history.RoleOperator:
 		return ps.e.operated.operators()
 	case history.RoleAggregator:
@@ -32,16 +33,16 @@ func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) (
 	return nil, fmt.Errorf("role %q: expected etcd, apiserver, plugin, reporter, aggregator, remote-kms or load-balancer", s.Role)
 }
 
-func (ps *processes) selectOnNodes(s scenario.Selector) ([]Target, error) {
+func (ps *processes) selectOnNodes(s scenario.Selector) ([]cluster.Target, error) {
 	nodes, err := ps.selectReachable(s.Node, true, "")
 	if err != nil {
 		return nil, err
 	}
-	var targets []Target
+	var targets []cluster.Target
 	for _, n := range nodes {
 		switch s.Role {
 		case history.RoleAPIServer:
-			targets = append(targets, Target{n.Server, n.identity()})
+			targets = append(targets, n.ServerTarget())
 		case history.RoleReporter:
 			targets = append(targets, *n.Reporter())
 		default:
@@ -60,7 +61,7 @@ func (ps *processes) selectOnNodes(s scenario.Selector) ([]Target, error) {
 
 // selectNodes finds nodes by a selector's word: a name, or "all" or nothing for all. A removed node whose reporter
 // lingers can be found by its name only.
-func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
+func (ps *processes) selectNodes(word string, lingering bool) ([]*cluster.Node, error) {
 	if word == "" || word == scenario.NodeAll {
 		return ps.e.nodes(), nil
 	}
@@ -71,11 +72,11 @@ func (ps *processes) selectNodes(word string, lingering bool) ([]*Node, error) {
 	if n == nil || removed && !lingering {
 		return nil, fmt.Errorf("there is no node %q: there are %v", word, ps.e.nodeNames())
 	}
-	return []*Node{n}, nil
+	return []*cluster.Node{n}, nil
 }
 
 // selectReachable is selectNodes, and an error if the processes of a node are unavailable for another reason than except.
-func (ps *processes) selectReachable(word string, lingering bool, except string) ([]*Node, error) {
+func (ps *processes) selectReachable(word string, lingering bool, except string) ([]*cluster.Node, error) {
 	nodes, err := ps.selectNodes(word, lingering)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (ps *processes) selectReachable(word string, lingering bool, except string)
 	return nodes, ps.reachable(nodes, except)
 }
 
-func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]Target, error) {
+func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]cluster.Target, error) {
 	leader := 0
 	switch instance {
 	case "leader", "standby":
@@ -92,7 +93,7 @@ func (ps *processes) selectAggregators(ctx context.Context, instance string) ([]
 			return nil, err
 		}
 	}
-	var targets []Target
+	var targets []cluster.Target
 	for _, a := range ps.e.aggregators {
 		i := a.Identity.Instance
 		if instance == "" || instance == "leader" && i == leader || instance == "standby" && i != leader || instance == strconv.Itoa(i) {
@@ -114,7 +115,7 @@ func (ps *processes) leader(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}
-	leases, err := c.Resource(leaseObjects()).Namespace(manifests.Namespace).List(ctx, metav1.ListOptions{})
+	leases, err := c.Resource(cluster.LeaseObjects()).Namespace(manifests.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, fmt.Errorf("find the leader: %w", err)
 	}

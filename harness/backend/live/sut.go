@@ -13,6 +13,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend/operand"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -23,6 +24,7 @@ import (
 type systemUnderTest struct {
 	e        *apiServer
 	variants map[string]variant // of programs by name; guarded by e.mu
+	legacy   map[string]string  // the last legacy token of each node; guarded by e.mu
 }
 
 // variant is how a program differs from the others of its role.
@@ -32,17 +34,17 @@ type variant struct {
 }
 
 // vary makes reporters and aggregators what an action says, from their next start on.
-func (sut *systemUnderTest) vary(targets []Target, a *scenario.Process) {
+func (sut *systemUnderTest) vary(targets []cluster.Target, a *scenario.Process) {
 	sut.e.mu.Lock()
 	defer sut.e.mu.Unlock()
 	for _, t := range targets {
-		v := sut.variants[NameOf(t.Identity)]
+		v := sut.variants[cluster.NameOf(t.Identity)]
 		v.form = cmp.Or(a.Contract, v.form)
 		if a.Release != "" {
 			v.previous = a.Release == scenario.ReleasePrevious
 		}
 		if v != (variant{}) {
-			sut.variants[NameOf(t.Identity)] = v
+			sut.variants[cluster.NameOf(t.Identity)] = v
 		}
 	}
 }
@@ -50,24 +52,22 @@ func (sut *systemUnderTest) vary(targets []Target, a *scenario.Process) {
 func (sut *systemUnderTest) variant(p history.Process) variant {
 	sut.e.mu.Lock()
 	defer sut.e.mu.Unlock()
-	return sut.variants[NameOf(p)]
+	return sut.variants[cluster.NameOf(p)]
 }
 
 // prepareReporter gives the node's reporter its identity and its way to the API server: its own node's (connectivity
 // loopback). It does not start it. Its metrics are at an address.
-func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metrics string) error {
+func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *cluster.Node, metrics string) error {
 	at := n.ReporterPlace
 	kubeconfig, err := sut.reporterKubeconfig(ctx, n)
 	if err != nil {
 		return err
 	}
 	identity := history.Process{Role: history.RoleReporter, APIServer: sut.e.Name, Node: n.Name}
-	unit := at.Unit(identity, func(context.Context) (Command, error) {
+	unit := at.Unit(identity, func(context.Context) (cluster.Command, error) {
 		return sut.reporterCommand(n, kubeconfig, metrics, sut.variant(identity))
 	})
-	n.mu.Lock()
-	n.reporter = &Target{unit, identity}
-	n.mu.Unlock()
+	n.SetReporter(&cluster.Target{Unit: unit, Identity: identity})
 	return nil
 }
 
@@ -75,16 +75,13 @@ func (sut *systemUnderTest) prepareReporter(ctx context.Context, n *Node, metric
 // that narrows a reporter to its own entry is for the members of contract.ReporterGroup.
 func reporterGroups(r undertest.Reporter) []string {
 	if r.Identity == history.IdentityAdmin {
-		return []string{"system:masters", adminReporters}
+		return []string{"system:masters", cluster.AdminReporters}
 	}
 	return []string{contract.ReporterGroup}
 }
 
-// adminReporters is the group of reporters that are administrators, which the audit policy names: of what reporters ask, more is logged.
-const adminReporters = "kmsharness:reporters"
-
 // reporterCommand is made at every start: the sockets change with the encryption configuration.
-func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string, is variant) (Command, error) {
+func (sut *systemUnderTest) reporterCommand(n *cluster.Node, kubeconfig, metrics string, is variant) (cluster.Command, error) {
 	values := sut.commonValues(n.ReporterPlace, kubeconfig)
 	values["contract"] = cmp.Or(is.form, values["contract"])
 	values["metricsAddress"] = metrics
@@ -96,10 +93,10 @@ func (sut *systemUnderTest) reporterCommand(n *Node, kubeconfig, metrics string,
 		sockets = append(sockets, contract.SocketPath(n.ReporterPlace.SocketDir, k))
 	}
 	values["sockets"] = strings.Join(sockets, ",")
-	own := extended(sut.streams(), released(is, DefaultReporter), StreamingReporter)
-	c, err := sut.command(orDefault(sut.e.opts.Reporter.Command, own), values, "reporter-"+n.Name)
+	own := extended(sut.streams(), released(is, cluster.DefaultReporter), cluster.StreamingReporter)
+	c, err := sut.command(cluster.CommandOr(sut.e.opts.Reporter.Command, own), values, "reporter-"+n.Name)
 	if err != nil {
-		return Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
+		return cluster.Command{}, fmt.Errorf("reporter of %s: %w", n.Name, err)
 	}
 	return c, nil
 }
@@ -109,8 +106,8 @@ func released(is variant, template string) string {
 	if !is.previous {
 		return template
 	}
-	known, _, _ := strings.Cut(template, unknownToPrevious)
-	return previousRelease + known
+	known, _, _ := strings.Cut(template, cluster.UnknownToPrevious)
+	return cluster.PreviousRelease + known
 }
 
 func (sut *systemUnderTest) streams() bool {
@@ -132,7 +129,7 @@ func extended(asked bool, template, added string) string {
 	return template
 }
 
-func (sut *systemUnderTest) connectivity(n *Node) string {
+func (sut *systemUnderTest) connectivity(n *cluster.Node) string {
 	switch {
 	case n.ReporterPlace.InCluster != nil:
 		return history.ConnectService
@@ -144,7 +141,7 @@ func (sut *systemUnderTest) connectivity(n *Node) string {
 
 // choosesConnectivity reports whether the command of reporters has {connectivity}. A reporter without it uses its kubeconfig.
 func (sut *systemUnderTest) choosesConnectivity() bool {
-	return strings.Contains(orDefault(sut.e.opts.Reporter.Command, DefaultReporter), "{connectivity}")
+	return strings.Contains(cluster.CommandOr(sut.e.opts.Reporter.Command, cluster.DefaultReporter), "{connectivity}")
 }
 
 // alternatives are the static list of a program with a connectivity: the API servers that there are when it starts.
@@ -160,9 +157,9 @@ func (sut *systemUnderTest) alternatives(connectivity string) string {
 }
 
 // loopback is the API server of the node that an aggregator is on. Those that are on no node are spread over all of them.
-func (sut *systemUnderTest) loopback(at Place, instance int) string {
+func (sut *systemUnderTest) loopback(at cluster.Place, instance int) string {
 	all := sut.e.kube().nodes()
-	i := max(slices.IndexFunc(all, func(n *Node) bool { return n.Name == at.Node }), 0)
+	i := max(slices.IndexFunc(all, func(n *cluster.Node) bool { return n.Name == at.Node }), 0)
 	if at.Node == "" {
 		i = (instance - 1) % len(all)
 	}
@@ -191,24 +188,24 @@ func (sut *systemUnderTest) prepareAggregators() error {
 		if err != nil {
 			return err
 		}
-		unit := at.Unit(identity, func(context.Context) (Command, error) {
+		unit := at.Unit(identity, func(context.Context) (cluster.Command, error) {
 			values := sut.commonValues(at, kubeconfig)
 			values["instance"] = leaseIdentity(instance)
 			values["connectivity"], values["alternatives"] = connectivity, sut.alternatives(way)
 			values["leaderElect"] = strconv.FormatBool(count > 1)
 			maps.Copy(values, serving)
-			own := extended(sut.e.traits.Takeover == Takeover, released(sut.variant(identity), DefaultAggregator), QuickLease)
-			own = extended(sut.e.scenario.Topology.AggregatorProfile != "", own, ProfiledAggregator)
-			own = extended(sut.streams(), own, StreamingAggregator)
-			return sut.command(orDefault(sut.e.opts.Aggregator.Command, own), values, fmt.Sprintf("aggregator-%d", instance))
+			own := extended(sut.e.traits.Takeover == cluster.Takeover, released(sut.variant(identity), cluster.DefaultAggregator), cluster.QuickLease)
+			own = extended(sut.e.scenario.Topology.AggregatorProfile != "", own, cluster.ProfiledAggregator)
+			own = extended(sut.streams(), own, cluster.StreamingAggregator)
+			return sut.command(cluster.CommandOr(sut.e.opts.Aggregator.Command, own), values, fmt.Sprintf("aggregator-%d", instance))
 		})
-		sut.e.aggregators = append(sut.e.aggregators, &Target{unit, identity})
+		sut.e.aggregators = append(sut.e.aggregators, &cluster.Target{Unit: unit, Identity: identity})
 	}
 	return nil
 }
 
 // serving writes what an aggregator serves streams with, and gives it by placeholder. Where reporters do not stream, all of it is empty.
-func (sut *systemUnderTest) serving(at Place) (map[string]string, error) {
+func (sut *systemUnderTest) serving(at cluster.Place) (map[string]string, error) {
 	values := map[string]string{"streamAddress": "", "streamCertificate": "", "streamKey": "", "streamClientCA": ""}
 	if !sut.streams() {
 		return values, nil
@@ -226,7 +223,7 @@ func (sut *systemUnderTest) serving(at Place) (map[string]string, error) {
 		name string
 		text []byte
 	}{"streamCertificate": {"aggregator-stream.crt", cert}, "streamKey": {"aggregator-stream.key", key}, "streamClientCA": {"reporters-ca.crt", clients.CAData}} {
-		if values[placeholder], err = at.write(file.name, file.text); err != nil {
+		if values[placeholder], err = at.Write(file.name, file.text); err != nil {
 			return nil, err
 		}
 	}
@@ -236,35 +233,35 @@ func (sut *systemUnderTest) serving(at Place) (map[string]string, error) {
 // leaseIdentity is how a replica signs its lease, so that the leader can be found.
 func leaseIdentity(instance int) string { return fmt.Sprintf("aggregator-%d", instance) }
 
-func (sut *systemUnderTest) commonValues(at Place, kubeconfig string) map[string]string {
+func (sut *systemUnderTest) commonValues(at cluster.Place, kubeconfig string) map[string]string {
 	t := sut.e.traits.Timing
 	return map[string]string{
 		"kubeconfig": kubeconfig, "interval": t.Interval.String(), "jitter": t.Jitter.String(),
 		"readTimeout": t.ProbeTimeout.String(), "writeTimeout": t.WriteTimeout.String(),
-		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": orDefault(at.PodImage, "none"),
-		"contract": orDefault(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.Name,
+		"metricsAddress": at.MetricsAddress, "version": operand.Version, "podImage": cmp.Or(at.PodImage, "none"),
+		"contract": cmp.Or(sut.e.scenario.Contract, "conditions"), "operator": sut.e.operator.Name,
 		"aggregatorProfile": contract.AggregatorProfileOf(sut.e.scenario.Topology.AggregatorProfile).Name,
 		"degradedInertia":   sut.e.scenario.ClusterOperator.Union().Inertia.String(),
 		"clusterOperator":   map[bool]string{false: "unite", true: "leave"}[sut.e.scenario.ClusterOperator.Left],
 	}
 }
 
-func (sut *systemUnderTest) command(text string, values map[string]string, log string) (Command, error) {
+func (sut *systemUnderTest) command(text string, values map[string]string, log string) (cluster.Command, error) {
 	t, err := command.Parse(text, undertest.Placeholders()...)
 	if err != nil {
-		return Command{}, err
+		return cluster.Command{}, err
 	}
 	program, args := t.Fill(values)
-	return Command{Program: program, Args: args, LogFile: filepath.Join(sut.e.logDir, log+".log")}, nil
+	return cluster.Command{Program: program, Args: args, LogFile: filepath.Join(sut.e.logDir, log+".log")}, nil
 }
 
 // kubeconfig writes a kubeconfig for an identity and gives its path as the program sees it.
-func (sut *systemUnderTest) kubeconfig(at Place, name, user string, groups []string) (string, error) {
+func (sut *systemUnderTest) kubeconfig(at cluster.Place, name, user string, groups []string) (string, error) {
 	text, err := sut.e.controlPlane.Credentials.Kubeconfig(user, groups, at.Server)
 	if err != nil {
 		return "", err
 	}
-	return at.write(name+".kubeconfig", text)
+	return at.Write(name+".kubeconfig", text)
 }
 
 // Description is what a person needs to look into an environment.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -22,7 +22,7 @@ const fromAggregated = history.RoleAggregatedAPIServer
 type aggregatedServers struct {
 	*controlPlane
 	apiServers
-	live.Stub
+	cluster.Stub
 	program string
 	lb      *netfault.LoadBalancer
 	seconds []*aggregatedServers // second pods
@@ -31,12 +31,12 @@ type aggregatedServers struct {
 // makeFleets makes the further API servers of a shape. Nothing of them runs yet.
 func (p *controlPlane) makeFleets(names []string, program string) error {
 	for _, name := range names {
-		s, err := live.StubOf(name)
+		s, err := cluster.StubOf(name)
 		if err != nil {
 			return err
 		}
 		f := &aggregatedServers{controlPlane: p, Stub: s, program: program}
-		f.apiServers.of, f.apiServers.name, f.apiServers.dir, f.resources = p, name, filepath.Join(p.dir, name), []string{live.Flunders}
+		f.apiServers.of, f.apiServers.name, f.apiServers.dir, f.resources = p, name, filepath.Join(p.dir, name), []string{cluster.Flunders}
 		if f.lb, err = netfault.NewLoadBalancer(p.LinkHost("service of "+name), "service of "+name, p.Traits().Timing.DialTimeout()); err != nil {
 			return err
 		}
@@ -59,19 +59,19 @@ func (p *controlPlane) makeFleets(names []string, program string) error {
 }
 
 // NodeUnit is of its pods only: nodes are the control plane's.
-func (f *aggregatedServers) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (f *aggregatedServers) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	return f.states.Of(role, nodes, ready)
 }
 
 // makeNode makes the pod beside a node.
-func (f *aggregatedServers) makeNode(ctx context.Context, beside *live.Node, told live.Encryption) error {
+func (f *aggregatedServers) makeNode(ctx context.Context, beside *cluster.Node, told cluster.Encryption) error {
 	n, err := f.makePod(ctx, beside, told)
 	beside.Alongside = append(beside.Alongside, n)
 	return err
 }
 
 // AddPod implements live.PodAdder. The pod has sockets, plugins and an API server of its own, behind the same Service.
-func (f *aggregatedServers) AddPod(ctx context.Context, first *live.Node, told live.Encryption) (*live.Node, error) {
+func (f *aggregatedServers) AddPod(ctx context.Context, first *cluster.Node, told cluster.Encryption) (*cluster.Node, error) {
 	f.MarkDirty("an API server has a second pod on a node")
 	g := &aggregatedServers{controlPlane: f.controlPlane, Stub: f.Stub, program: f.program, lb: f.lb}
 	g.apiServers.of, g.apiServers.name, g.apiServers.dir, g.pod, g.resources = f.controlPlane, f.apiServers.name, f.apiServers.dir+"-2", scenario.PodSecond, f.resources
@@ -92,14 +92,14 @@ func (f *aggregatedServers) AddPod(ctx context.Context, first *live.Node, told l
 }
 
 // RemovePod implements live.PodAdder.
-func (f *aggregatedServers) RemovePod(ctx context.Context, n *live.Node) error {
+func (f *aggregatedServers) RemovePod(ctx context.Context, n *cluster.Node) error {
 	return errors.Join(f.lb.Remove(n.Server.(apiServer).Info().Name), n.Server.Stop(ctx), n.EndPlugins(ctx))
 }
 
 // makePod makes a pod: its API server, which is not started, and its plugins, which are.
-func (f *aggregatedServers) makePod(ctx context.Context, beside *live.Node, told live.Encryption) (n *live.Node, err error) {
-	n = &live.Node{Name: beside.Name}
-	if n.Admin, err = live.NewAdmin(f.cp.Authority, beside.URL); err != nil {
+func (f *aggregatedServers) makePod(ctx context.Context, beside *cluster.Node, told cluster.Encryption) (n *cluster.Node, err error) {
+	n = &cluster.Node{Name: beside.Name}
+	if n.Admin, err = cluster.NewAdmin(f.cp.Authority, beside.URL); err != nil {
 		return n, err
 	}
 	return n, f.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
@@ -128,7 +128,7 @@ func (f *aggregatedServers) start(ctx context.Context) error {
 			return fmt.Errorf("%s of %s: %w", f.Stub.APIServer, n.Name, err)
 		}
 	}
-	objects, err := f.cp.Authority.Manifests(controlplane.APIService{Group: live.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
+	objects, err := f.cp.Authority.Manifests(controlplane.APIService{Group: cluster.Wardle, Version: f.Version, Namespace: f.Namespace, Name: f.Service, Addr: f.lb.Addr()})
 	if err != nil {
 		return err
 	}

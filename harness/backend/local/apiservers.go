@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -23,9 +23,9 @@ type apiServers struct {
 	dir       string   // short: sockets are below it
 	pod       string   // scenario.PodSecond, or empty
 	resources []string // that they encrypt, as encryption configurations name them; none: secrets
-	nodes     live.Nodes
-	profile   live.Profile // of the plugins
-	states    live.NodeStates
+	nodes     cluster.Nodes
+	profile   cluster.Profile // of the plugins
+	states    cluster.NodeStates
 	streams   streams
 	links     links // from each node's reporter to its API server, or to the load balancer
 }
@@ -38,15 +38,15 @@ func (a *apiServers) podName(node string) string {
 	return strings.TrimSuffix(node+"-"+a.pod, "-")
 }
 
-func (a *apiServers) encryption(node string, told live.Encryption) controlplane.Encryption {
-	c := told.Config(func(keyID string) string { return live.HostSocket(a.nodeDir(node), keyID) })
+func (a *apiServers) encryption(node string, told cluster.Encryption) controlplane.Encryption {
+	c := told.Config(func(keyID string) string { return cluster.HostSocket(a.nodeDir(node), keyID) })
 	c.Resources = a.resources
 	return c
 }
 
 // addNode makes the API server, which is not started, the link of its reporter, and its plugins, which are started. The Admin client of an
 // aggregated API server's node is there.
-func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryption, add func(controlplane.Encryption) (Server, error), join func(Server) (*netfault.Link, error)) error {
+func (a *apiServers) addNode(ctx context.Context, n *cluster.Node, told cluster.Encryption, add func(controlplane.Encryption) (Server, error), join func(Server) (*netfault.Link, error)) error {
 	if err := os.MkdirAll(a.nodeDir(n.Name), 0o700); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryp
 		return err
 	}
 	n.APIServer, n.Server, n.ServerInfo = a.name, apiServer{server, a}, server.Info()
-	own, err := live.NewAdmin(a.of.cp.Authority, n.URL)
+	own, err := cluster.NewAdmin(a.of.cp.Authority, n.URL)
 	if err != nil {
 		return err
 	}
@@ -83,25 +83,25 @@ func (a *apiServers) addNode(ctx context.Context, n *live.Node, told live.Encryp
 }
 
 // reporterPlace is behind a link. The reporter of an aggregated API server is as a Deployment's sidecar: it has no API server of its own node.
-func (a *apiServers) reporterPlace(node string, link *netfault.Link) (live.Place, error) {
-	metrics, err := a.of.Port(live.NameOf(history.Process{Role: history.RoleReporter, APIServer: a.name, Node: node}))
+func (a *apiServers) reporterPlace(node string, link *netfault.Link) (cluster.Place, error) {
+	metrics, err := a.of.Port(cluster.NameOf(history.Process{Role: history.RoleReporter, APIServer: a.name, Node: node}))
 	if err != nil {
-		return live.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
+		return cluster.Place{}, fmt.Errorf("metrics of its reporter: %w", err)
 	}
 	sockets, mounts := a.nodeDir(node), []process.Mount(nil)
 	if a.of.mountSockets {
 		sockets, mounts = contract.SocketDir, []process.Mount{{From: a.nodeDir(node), At: contract.SocketDir}}
 	}
 	var env []string
-	var inCluster *live.InCluster
+	var inCluster *cluster.InCluster
 	if a.name == "" && a.of.shape.Connectivity == history.ConnectService {
-		inCluster = &live.InCluster{Dir: filepath.Join(a.dir, "account-"+node), AccountKey: a.of.cp.Authority.AccountKey}
-		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: live.ServiceAccountDir})
+		inCluster = &cluster.InCluster{Dir: filepath.Join(a.dir, "account-"+node), AccountKey: a.of.cp.Authority.AccountKey}
+		mounts = append(mounts, process.Mount{From: inCluster.Dir, At: cluster.ServiceAccountDir})
 		if env, err = inClusterEnv(link.Addr()); err != nil {
-			return live.Place{}, err
+			return cluster.Place{}, err
 		}
 	}
-	at := live.PlaceOn(a.of.Machine(), "https://"+link.Addr(), a.dir, env, mounts)
+	at := cluster.PlaceOn(a.of.Machine(), "https://"+link.Addr(), a.dir, env, mounts)
 	at.MetricsAddress, at.SocketDir, at.MetricsURL, at.InCluster = metrics, sockets, "http://"+metrics+"/metrics", inCluster
 	at.Aggregators = a.streams.addresses
 	if a.name == "" {
@@ -111,26 +111,26 @@ func (a *apiServers) reporterPlace(node string, link *netfault.Link) (live.Place
 }
 
 // AggregatorPlace is this machine. Nobody asks for an aggregator's metrics.
-func (a *apiServers) AggregatorPlace(i int) live.Place {
-	at := live.PlaceOn(a.of.Machine(), "https://"+a.of.front[live.FromAggregator].Addr(), a.dir, nil, nil)
+func (a *apiServers) AggregatorPlace(i int) cluster.Place {
+	at := cluster.PlaceOn(a.of.Machine(), "https://"+a.of.front[cluster.FromAggregator].Addr(), a.dir, nil, nil)
 	at.StreamAddress = a.streams.address(i)
 	return at
 }
 
 // OperatorPlace is beside the aggregator.
-func (a *apiServers) OperatorPlace() live.Place { return a.AggregatorPlace(1) }
+func (a *apiServers) OperatorPlace() cluster.Place { return a.AggregatorPlace(1) }
 
 // AddPlugin implements live.PluginStarter: plugins are processes of this machine.
-func (a *apiServers) AddPlugin(ctx context.Context, n *live.Node, keyID string) (*live.Plugin, error) {
+func (a *apiServers) AddPlugin(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	return n.StartPlugin(ctx, a.plugin(n.Name, keyID), a.of.Machine())
 }
 
-func (a *apiServers) TryPlugin(ctx context.Context, keyID string) (*live.Plugin, error) {
-	return a.plugin(live.Preflight, keyID).Try(ctx, a.of.Machine())
+func (a *apiServers) TryPlugin(ctx context.Context, keyID string) (*cluster.Plugin, error) {
+	return a.plugin(cluster.Preflight, keyID).Try(ctx, a.of.Machine())
 }
 
-func (a *apiServers) plugin(node, keyID string) live.HostPlugin {
-	return live.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: filepath.Join(a.of.logs, a.pod), Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
+func (a *apiServers) plugin(node, keyID string) cluster.HostPlugin {
+	return cluster.HostPlugin{APIServer: a.name, Node: node, KeyID: keyID, Dir: a.nodeDir(node), Logs: filepath.Join(a.of.logs, a.pod), Root: a.of.dir, KMS: a.of.kms, Profile: &a.profile}
 }
 
 // close is for one that was not started to its end as well. The processes are gone.

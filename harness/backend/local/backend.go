@@ -14,6 +14,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/harness/undertest"
@@ -42,7 +43,7 @@ func (o Options) validate() error {
 	if o.Reporter.MountSockets && os.Geteuid() != 0 {
 		return undertest.Wrong("reporter.mountSockets", "a mount namespace for each reporter needs root: run as root, or let the reporter take its sockets from {sockets}")
 	}
-	return live.CheckPrograms(o.System, live.Findable)
+	return cluster.CheckPrograms(o.System, cluster.Findable)
 }
 
 const (
@@ -90,7 +91,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 		lacks = append(lacks, fmt.Sprintf("%d control-plane nodes: the local backend runs a kube-apiserver for each, at most %d", s.Topology.ControlPlanes, maxNodes))
 	}
 	if s.Topology.Connectivity == history.ConnectService && os.Geteuid() != 0 {
-		lacks = append(lacks, "connectivity service: each reporter has its service account at "+live.ServiceAccountDir+" in a mount namespace of its own, which needs root")
+		lacks = append(lacks, "connectivity service: each reporter has its service account at "+cluster.ServiceAccountDir+" in a mount namespace of its own, which needs root")
 	}
 	return append(lacks, live.UnsupportedReal(s)...)
 }
@@ -113,7 +114,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 		return nil, err
 	}
 	progress(fmt.Sprintf("booting etcd and %d kube-apiserver (%s)", shape.Nodes, b.binaries.Origin))
-	on := &processes{Host: live.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, releases: releases, manifest: b.opts.Manifest}
+	on := &processes{Host: cluster.NewHost(shared.Programs, shared.Dir), binaries: b.binaries, releases: releases, manifest: b.opts.Manifest}
 	p, err := boot(ctx, on, shape, live.KeyIDs(s), filepath.Join(shared.Dir, fmt.Sprintf("p%d", number)), b.opts.Reporter.MountSockets, sample)
 	switch {
 	case len(shared.Programs.PluginArgs) > 0:
@@ -126,7 +127,7 @@ func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(
 
 // setUp finds the programs that are used, before anything boots.
 func (b *Backend) setUp(ctx context.Context, s pool.Shared, progress func(string)) (err error) {
-	for _, name := range live.Own(b.opts.System) {
+	for _, name := range cluster.Own(b.opts.System) {
 		if _, err := s.Programs.Find(ctx, name); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -19,7 +20,7 @@ import (
 
 // boot starts a plane. On error it gives what was started, which the caller closes.
 func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir string, mountSockets bool, sample string) (p *controlPlane, err error) {
-	p = &controlPlane{Ground: on, Tainted: live.TaintedBy(), shape: s, logs: filepath.Join(dir, "logs"),
+	p = &controlPlane{Ground: on, Tainted: cluster.TaintedBy(), shape: s, logs: filepath.Join(dir, "logs"),
 		mountSockets: mountSockets, front: map[string]*netfault.Link{}, installed: map[string]bool{}}
 	p.apiServers.of, p.dir = p, dir
 	ctx, cancel := context.WithTimeout(ctx, bootTimeout)
@@ -38,7 +39,7 @@ func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir str
 	if err := p.makeFleets(s.APIServers(), sample); err != nil {
 		return p, err
 	}
-	if p.kms, err = live.StartRemoteKMS(ctx, p.Machine(), p.dir, p.logs); err != nil {
+	if p.kms, err = cluster.StartRemoteKMS(ctx, p.Machine(), p.dir, p.logs); err != nil {
 		return p, err
 	}
 	return p, p.start(ctx, keyIDs)
@@ -61,9 +62,9 @@ func (p *controlPlane) makeControlPlane() (err error) {
 			return err
 		}
 	}
-	p.frontUnit = &loadBalancer{host: p.LinkHost, record: p.Record, links: map[*netfault.Link]bool{}, phase: live.Running}
+	p.frontUnit = &loadBalancer{host: p.LinkHost, record: p.Record, links: map[*netfault.Link]bool{}, phase: cluster.Running}
 	p.frontUnit.Phases = p.frontUnit.become
-	for _, from := range []string{live.FromAggregator, live.FromClient} {
+	for _, from := range []string{cluster.FromAggregator, cluster.FromClient} {
 		if p.front[from], err = p.frontUnit.join(from, p.lb.Addr()); err != nil {
 			return err
 		}
@@ -74,12 +75,12 @@ func (p *controlPlane) makeControlPlane() (err error) {
 // start brings up nodes: plugins first, because an API server that meets a dead plugin takes 10 s longer.
 func (p *controlPlane) start(ctx context.Context, keyIDs []string) error {
 	plugins, starting := errgroup.WithContext(ctx)
-	for _, name := range live.NodeNames(p.shape.Nodes) {
+	for _, name := range cluster.NodeNames(p.shape.Nodes) {
 		plugins.Go(func() error {
-			n, err := p.makeNode(starting, name, live.Plugins(keyIDs...))
+			n, err := p.makeNode(starting, name, cluster.Plugins(keyIDs...))
 			for _, f := range p.fleets {
 				if err == nil {
-					err = f.makeNode(starting, n, live.Plugins(keyIDs...))
+					err = f.makeNode(starting, n, cluster.Plugins(keyIDs...))
 				}
 			}
 			return err

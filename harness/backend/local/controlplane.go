@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/recorder"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -17,7 +18,7 @@ import (
 // controlPlane is a control plane that scenarios can share one after another.
 type controlPlane struct {
 	Ground
-	*live.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
+	*cluster.Tainted // by anything: a boot takes ten seconds, what would have to be repaired is not worth the code
 	apiServers
 	shape        pool.Shape
 	logs         string
@@ -27,7 +28,7 @@ type controlPlane struct {
 	lb        *netfault.LoadBalancer
 	front     map[string]*netfault.Link // to the load balancer, by who uses it
 	frontUnit *loadBalancer
-	kms       *live.RemoteKMS
+	kms       *cluster.RemoteKMS
 	installed map[string]bool      // manifests of these operators
 	used      bool                 // by a scenario
 	fleets    []*aggregatedServers // further API servers
@@ -35,13 +36,13 @@ type controlPlane struct {
 	etcdOff, etcdPaused atomic.Bool // with the nodes
 }
 
-func (p *controlPlane) Parts() *live.ControlPlane {
-	all := []live.APIServer{{Nodes: &p.nodes, Encrypted: live.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: p, Places: p}}
+func (p *controlPlane) Parts() *cluster.ControlPlane {
+	all := []cluster.APIServer{{Nodes: &p.nodes, Encrypted: cluster.EncryptedSecrets(), Profile: &p.profile, Plugins: p, Processes: p, Places: p}}
 	for _, f := range p.fleets {
-		all = append(all, live.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: f})
+		all = append(all, cluster.APIServer{Name: f.Stub.APIServer, Nodes: &f.nodes, Encrypted: f.Encrypted(), Profile: &f.profile, Plugins: f, Processes: f, Places: f})
 	}
-	return &live.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
-		ClientServer: "https://" + p.front[live.FromClient].Addr(), MarkDirty: p.MarkDirty,
+	return &cluster.ControlPlane{Traits: p.Traits(), APIServers: all, Topology: p, Network: p, Storage: p.cp.Storage, Credentials: p.cp.Authority, Recording: p, KMS: p.kms,
+		ClientServer: "https://" + p.front[cluster.FromClient].Addr(), MarkDirty: p.MarkDirty,
 		Installed: p.installed, CRDs: p.shape.CRDs}
 }
 
@@ -59,16 +60,16 @@ func (p *controlPlane) servers() (all []NodeServer) {
 	return all
 }
 
-func (p *controlPlane) Traits() live.Traits {
+func (p *controlPlane) Traits() cluster.Traits {
 	t := p.Ground.Traits()
 	if p.shape.Timing == scenario.TimingProduction {
-		t.Timing, t.Takeover = contract.DefaultTiming(), live.SlowTakeover
+		t.Timing, t.Takeover = contract.DefaultTiming(), cluster.SlowTakeover
 	}
 	t.Dir, t.Streaming, t.Host = p.dir, p.shape.Streams(), p.Machine().Host()
 	return t
 }
 
-func (p *controlPlane) Logs() []live.LogDir { return []live.LogDir{{Dir: p.logs}} }
+func (p *controlPlane) Logs() []cluster.LogDir { return []cluster.LogDir{{Dir: p.logs}} }
 
 func (p *controlPlane) Vacate(context.Context) string { return p.Dirty() }
 
@@ -103,5 +104,5 @@ func (p *controlPlane) Collect(context.Context, string, func(string)) error { re
 
 // explain keeps the logs of a plane that did not come up.
 func explain(_ context.Context, p *controlPlane, failed error, dir string) string {
-	return pool.Explain(dir, failed, "", errors.Join(os.MkdirAll(dir, 0o755), live.CopyLogs(p.Logs(), dir)))
+	return pool.Explain(dir, failed, "", errors.Join(os.MkdirAll(dir, 0o755), recorder.CopyLogs(p.Logs(), dir)))
 }

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/harness/assets"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -21,14 +21,14 @@ import (
 type Ground interface {
 	Events
 	// Machine runs the programs.
-	Machine() live.Machine
+	Machine() cluster.Machine
 	// LinkHost is the machine on which the link or the load balancer of a name listens, and Port an address for a program that binds it itself.
 	LinkHost(name string) host.Host
 	Port(name string) (string, error)
 	// Cluster makes etcd and no API servers yet; it is called once. dir and logs are folders of this machine.
 	Cluster(s pool.Shape, dir, logs string) (*Cluster, error)
 	// Traits are what planes on it have in common, apart from Dir and Streaming.
-	Traits() live.Traits
+	Traits() cluster.Traits
 	// Close ends everything.
 	Close(ctx context.Context) error
 }
@@ -45,7 +45,7 @@ type Events interface {
 type Cluster struct {
 	Servers   Servers
 	Authority Authority
-	Storage   live.Storage
+	Storage   cluster.Storage
 }
 
 // Servers are etcd and the API servers.
@@ -62,7 +62,7 @@ type Servers interface {
 
 // Authority signs for the API servers of a cluster and its clients.
 type Authority interface {
-	live.Credentials
+	cluster.Credentials
 	// AccountKey signs the tokens of service accounts; in PEM.
 	AccountKey() ([]byte, error)
 	// Manifests are what leads requests to an aggregated API server.
@@ -77,10 +77,10 @@ type Server interface {
 	Kill(context.Context) error
 	Pause(context.Context) error
 	Resume(context.Context) error
-	Status() live.Status
+	Status() cluster.Status
 	// SetEncryptionText replaces its EncryptionConfiguration in one step.
 	SetEncryptionText([]byte) error
-	Info() live.ServerInfo
+	Info() cluster.ServerInfo
 }
 
 // NodeServer is the kube-apiserver of a node.
@@ -92,7 +92,7 @@ type NodeServer interface {
 
 // processes are a Ground of this machine.
 type processes struct {
-	*live.Host
+	*cluster.Host
 	binaries assets.Binaries
 	releases map[string]string                // kube-apiservers of other releases of Kubernetes
 	manifest func(*unstructured.Unstructured) // Options.Manifest
@@ -101,7 +101,7 @@ type processes struct {
 
 var _ Ground = (*processes)(nil)
 
-func (g *processes) Machine() live.Machine { return g.Host }
+func (g *processes) Machine() cluster.Machine { return g.Host }
 
 func (g *processes) LinkHost(string) host.Host { return host.Host{} }
 
@@ -109,7 +109,7 @@ func (g *processes) Port(string) (string, error) { return g.cluster.Port() }
 
 func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	cp, err := controlplane.New(controlplane.Options{
-		Binaries: g.binaries, Releases: g.releases, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: live.AuditPolicy(),
+		Binaries: g.binaries, Releases: g.releases, Supervisor: g.Supervisor, Dir: filepath.Join(dir, "data"), LogDir: logs, AuditPolicy: cluster.AuditPolicy(),
 		EncryptionPoll: encryptionPoll, APIServerArgs: []string{"--vmodule=envelope=6"}, Aggregation: s.Aggregated != "" || s.Advertises, Alternatives: s.Advertises,
 	})
 	if err != nil {
@@ -120,8 +120,8 @@ func (g *processes) Cluster(s pool.Shape, dir, logs string) (*Cluster, error) {
 	return &Cluster{Servers: c, Authority: c, Storage: c}, nil
 }
 
-func (g *processes) Traits() live.Traits {
-	t := live.Traits{Backend: Name, Timing: live.Timing(), Tolerance: Tolerance, Takeover: live.Takeover, MaxNodes: maxNodes, Manifest: g.manifest}
+func (g *processes) Traits() cluster.Traits {
+	t := cluster.Traits{Backend: Name, Timing: cluster.Timing(), Tolerance: Tolerance, Takeover: cluster.Takeover, MaxNodes: maxNodes, Manifest: g.manifest}
 	if g.binaries.EncryptionPoll {
 		t.EncryptionPoll = encryptionPoll
 	}
@@ -134,12 +134,12 @@ func (g *processes) Close(ctx context.Context) error { return g.Supervisor.Close
 type processCluster struct{ *controlplane.ControlPlane }
 
 var (
-	_ Servers      = processCluster{}
-	_ Authority    = processCluster{}
-	_ live.Storage = processCluster{}
-	_ NodeServer   = (*controlplane.APIServer)(nil)
-	_ Server       = (*controlplane.Aggregated)(nil)
-	_ live.Unit    = (*controlplane.Etcd)(nil)
+	_ Servers         = processCluster{}
+	_ Authority       = processCluster{}
+	_ cluster.Storage = processCluster{}
+	_ NodeServer      = (*controlplane.APIServer)(nil)
+	_ Server          = (*controlplane.Aggregated)(nil)
+	_ cluster.Unit    = (*controlplane.Etcd)(nil)
 )
 
 func (c processCluster) Add(spec controlplane.ServerSpec) (NodeServer, error) {
@@ -151,18 +151,18 @@ func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server,
 }
 
 // Etcd implements live.Storage: there is one member, whatever the node.
-func (c processCluster) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: c.ControlPlane.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
+func (c processCluster) Etcd(string) ([]cluster.Target, error) {
+	return []cluster.Target{{Unit: c.ControlPlane.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
-func (c processCluster) RangeEtcd(ctx context.Context, r live.Range) ([]live.KeyValue, bool, error) {
-	return live.RangeEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL(), r)
+func (c processCluster) RangeEtcd(ctx context.Context, r cluster.Range) ([]cluster.KeyValue, bool, error) {
+	return cluster.RangeEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL(), r)
 }
 
 // Snapshot implements live.Storage.
 func (c processCluster) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
-	return live.SnapshotEtcdGateway(ctx, c, from, end, func(ctx context.Context, path string, question any) error {
-		return live.AskEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL()+path, question, nil)
+	return cluster.SnapshotEtcdGateway(ctx, c, from, end, func(ctx context.Context, path string, question any) error {
+		return cluster.AskEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL()+path, question, nil)
 	})
 }
 

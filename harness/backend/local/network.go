@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-var _ live.StaleLister = (*controlPlane)(nil)
+var _ cluster.StaleLister = (*controlPlane)(nil)
 
 // SetLink implements live.Network.
 func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
@@ -51,7 +51,7 @@ func (p *controlPlane) setReporterLinks(node string, f netfault.Fault) error {
 	return errors.Join(errs...)
 }
 
-func (p *controlPlane) LoadBalancer() live.Unit { return p.frontUnit }
+func (p *controlPlane) LoadBalancer() cluster.Unit { return p.frontUnit }
 
 func (p *controlPlane) StaleList(stale bool) {
 	if stale {

@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // makeNode makes a node with its plugins and API server; it starts the plugins only.
-func (p *controlPlane) makeNode(ctx context.Context, name string, told live.Encryption) (*live.Node, error) {
-	n := &live.Node{Name: name}
+func (p *controlPlane) makeNode(ctx context.Context, name string, told cluster.Encryption) (*cluster.Node, error) {
+	n := &cluster.Node{Name: name}
 	err := p.addNode(ctx, n, told, func(e controlplane.Encryption) (Server, error) {
 		return p.cp.Servers.Add(controlplane.ServerSpec{Name: name, Encryption: e, Release: p.shape.KubernetesOf(name)})
 	}, func(s Server) (*netfault.Link, error) { return p.reporterLink(name, s.Info().Addr) })
@@ -45,7 +45,7 @@ func (p *controlPlane) reporterLink(node, addr string) (*netfault.Link, error) {
 }
 
 // AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
-func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encryption, _ func(context.Context) error) (*live.Node, error) {
+func (p *controlPlane) AddNode(ctx context.Context, name string, told cluster.Encryption, _ func(context.Context) error) (*cluster.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (p *controlPlane) AddNode(ctx context.Context, name string, told live.Encry
 
 // serve starts the API server of a node that is added, and puts it behind the load balancer when it is ready.
 func (p *controlPlane) serve(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 	defer cancel()
 	server, err := p.server(name)
 	if err != nil {
@@ -70,11 +70,11 @@ func (p *controlPlane) serve(ctx context.Context, name string) error {
 	return p.lb.Add(name, server.Info().FrontAddr)
 }
 
-func (p *controlPlane) Isolate(_ context.Context, n *live.Node) error {
+func (p *controlPlane) Isolate(_ context.Context, n *cluster.Node) error {
 	return p.lb.Remove(n.Name)
 }
 
-func (p *controlPlane) RemoveNode(ctx context.Context, n *live.Node) error {
+func (p *controlPlane) RemoveNode(ctx context.Context, n *cluster.Node) error {
 	p.nodes.Remove(n.Name)
 	err := errors.Join(n.EndPlugins(ctx), n.Server.Kill(ctx), p.cp.Servers.Remove(ctx, n.Name)) // a clean stop would drain for seconds
 	n.Close()

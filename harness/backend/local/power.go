@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // NodeUnit implements live.Processes: a node, and the pod on it, are no more than their processes here.
-func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*live.Target)) live.Unit {
+func (p *controlPlane) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	u := p.states.Of(role, nodes, ready)
 	if role != history.RoleNode {
 		return u
@@ -20,11 +20,11 @@ func (p *controlPlane) NodeUnit(role string, nodes []*live.Node, ready func(*liv
 }
 
 // RestartContainer implements live.Processes: a process is its own container here.
-func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, ready func(*live.Target)) error {
+func (p *controlPlane) RestartContainer(ctx context.Context, t cluster.Target, ready func(*cluster.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 	defer cancel()
 	if err := t.Start(ctx); err != nil {
 		return err
@@ -36,13 +36,13 @@ func (p *controlPlane) RestartContainer(ctx context.Context, t live.Target, read
 // powered is nodes with the one etcd that serves all of them: it is without power when the last node is, as a cluster's members
 // are, and comes back with the first.
 type powered struct {
-	live.Unit
+	cluster.Unit
 	controlPlane *controlPlane
-	nodes        []*live.Node
-	ready        func(*live.Target)
+	nodes        []*cluster.Node
+	ready        func(*cluster.Target)
 }
 
-var _ live.Unit = (*powered)(nil)
+var _ cluster.Unit = (*powered)(nil)
 
 // last says whether no node is left but these.
 func (u *powered) last() bool {
@@ -62,7 +62,7 @@ func (u *powered) last() bool {
 }
 
 // etcd is the one member, which is there whatever the node.
-func (u *powered) etcd() live.Target {
+func (u *powered) etcd() cluster.Target {
 	all, _ := u.controlPlane.cp.Storage.Etcd("")
 	return all[0]
 }
@@ -70,7 +70,7 @@ func (u *powered) etcd() live.Target {
 func (u *powered) Kill(ctx context.Context) error {
 	var all errgroup.Group
 	if u.last() {
-		u.controlPlane.MarkDirty(live.TaintedEtcd)
+		u.controlPlane.MarkDirty(cluster.TaintedEtcd)
 		u.controlPlane.etcdPaused.Store(false)
 		if u.etcd().Status().Running() {
 			u.controlPlane.etcdOff.Store(true)
@@ -96,15 +96,15 @@ func (u *powered) Start(ctx context.Context) error {
 // Pause implements live.Unit. etcd stands still with the nodes only if all do at once.
 func (u *powered) Pause(ctx context.Context) error {
 	err := u.Unit.Pause(ctx)
-	if e := u.etcd(); u.last() && e.Status().Phase == live.Running {
-		u.controlPlane.MarkDirty(live.TaintedEtcd)
+	if e := u.etcd(); u.last() && e.Status().Phase == cluster.Running {
+		u.controlPlane.MarkDirty(cluster.TaintedEtcd)
 		u.controlPlane.etcdPaused.Store(true)
 		err = errors.Join(err, e.Pause(ctx))
 	}
 	return err
 }
 
-func (u *powered) Silence(ctx context.Context) error { return live.Silence(ctx, u.Unit) }
+func (u *powered) Silence(ctx context.Context) error { return cluster.Silence(ctx, u.Unit) }
 
 func (u *powered) Resume(ctx context.Context) error {
 	var err error

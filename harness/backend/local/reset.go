@@ -6,14 +6,16 @@ import (
 	"fmt"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
+	"github.com/kmsharness/kmsharness/harness/cluster/objects"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
-// Reset implements pool.Plane; what it proves is live.Reset's.
+// Reset implements pool.Plane; what it proves is objects.Reset's.
 func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
-	ctx, cancel := context.WithTimeout(ctx, live.StartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.StartTimeout)
 	defer cancel()
 	used := p.used
 	p.used = true
@@ -26,7 +28,7 @@ func (p *controlPlane) Reset(ctx context.Context, s *scenario.Scenario) error {
 	for _, f := range p.fleets {
 		restore = append(restore, func(ctx context.Context) error { return clearPlugins(ctx, &f.nodes) })
 	}
-	return live.Reset(ctx, p.Parts(), s, restore...)
+	return objects.Reset(ctx, p.Parts(), s, restore...)
 }
 
 // clearLinks ends every fault on the ways between programs.
@@ -41,7 +43,7 @@ func (p *controlPlane) clearLinks(ctx context.Context) error {
 }
 
 // clearPlugins starts what does not run, and ends every fault.
-func clearPlugins(ctx context.Context, nodes *live.Nodes) error {
+func clearPlugins(ctx context.Context, nodes *cluster.Nodes) error {
 	var errs []error
 	for _, n := range nodes.List() {
 		for _, g := range n.Plugins() {
@@ -60,9 +62,9 @@ func (p *controlPlane) repair(ctx context.Context, keyIDs []string) error {
 	if err := errors.Join(p.clearLinks(ctx), p.kms.Clear(ctx)); err != nil {
 		return err
 	}
-	p.states = live.NodeStates{}
-	restore := func(ctx context.Context, n *live.Node) error { return p.restore(ctx, n, keyIDs) }
-	if err := live.EachNode(ctx, p.nodes.List(), restore); err != nil {
+	p.states = cluster.NodeStates{}
+	restore := func(ctx context.Context, n *cluster.Node) error { return p.restore(ctx, n, keyIDs) }
+	if err := cluster.EachNode(ctx, p.nodes.List(), restore); err != nil {
 		return err
 	}
 	living := []string{p.kms.Journal}
@@ -71,12 +73,12 @@ func (p *controlPlane) repair(ctx context.Context, keyIDs []string) error {
 			living = append(living, g.Journal)
 		}
 	}
-	return live.ForgetJournals(live.JournalFile(p.logs, "*"), living)
+	return cluster.ForgetJournals(cluster.JournalFile(p.logs, "*"), living)
 }
 
 // revive makes a unit run, whatever was done to it.
-func revive(ctx context.Context, u live.Unit) error {
-	if u.Status().Phase == live.Paused {
+func revive(ctx context.Context, u cluster.Unit) error {
+	if u.Status().Phase == cluster.Paused {
 		if err := u.Resume(ctx); err != nil {
 			return err
 		}
@@ -85,7 +87,7 @@ func revive(ctx context.Context, u live.Unit) error {
 }
 
 // restore gives a node that stays the plugins of a scenario, without faults, and an API server that uses them and is ready.
-func (p *controlPlane) restore(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *controlPlane) restore(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	err := p.restorePlugins(ctx, n, keyIDs)
 	if err == nil {
 		err = p.reconfigure(ctx, n, keyIDs)
@@ -101,12 +103,12 @@ func (p *controlPlane) restore(ctx context.Context, n *live.Node, keyIDs []strin
 
 // reconfigure writes an API server's configuration. One that runs, and looks for a new one often, is to load it: that costs a second, and a start
 // two seconds of a processor. Any other is ended, to be started with it.
-func (p *controlPlane) reconfigure(ctx context.Context, n *live.Node, keyIDs []string) error {
-	hash, changed, err := n.Configure(live.Plugins(keyIDs...))
+func (p *controlPlane) reconfigure(ctx context.Context, n *cluster.Node, keyIDs []string) error {
+	hash, changed, err := n.Configure(cluster.Plugins(keyIDs...))
 	if err != nil || !changed {
 		return err
 	}
-	if p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == live.Running {
+	if p.Traits().EncryptionPoll > 0 && n.Server.Status().Phase == cluster.Running {
 		loading, cancel := context.WithTimeout(ctx, reloadGrace)
 		defer cancel()
 		if n.AwaitConfig(loading, hash) == nil {
@@ -116,7 +118,7 @@ func (p *controlPlane) reconfigure(ctx context.Context, n *live.Node, keyIDs []s
 	return n.Server.Kill(ctx)
 }
 
-func (p *controlPlane) restorePlugins(ctx context.Context, n *live.Node, keyIDs []string) error {
+func (p *controlPlane) restorePlugins(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {
 			if err := revive(ctx, g); err != nil { // it may have been started with faults of its own
@@ -135,11 +137,11 @@ func (p *controlPlane) restorePlugins(ctx context.Context, n *live.Node, keyIDs 
 }
 
 // restoreServer: one that waits for a plugin that was away tries it again ever more rarely, and a new one at once.
-func restoreServer(ctx context.Context, s live.Server) error {
+func restoreServer(ctx context.Context, s cluster.Server) error {
 	if err := revive(ctx, s); err != nil {
 		return err
 	}
-	patience, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	patience, cancel := context.WithTimeout(ctx, cluster.ReadyGrace)
 	defer cancel()
 	if s.Ready(patience) == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
@@ -23,13 +23,13 @@ type apiServer struct {
 	group *apiServers
 }
 
-var _ live.Server = apiServer{}
+var _ cluster.Server = apiServer{}
 
 func (s apiServer) Start(ctx context.Context) error {
 	if err := s.Server.Start(ctx, controlplane.Live); err != nil {
 		return err
 	}
-	ready, cancel := context.WithTimeout(ctx, live.ReadyGrace)
+	ready, cancel := context.WithTimeout(ctx, cluster.ReadyGrace)
 	defer cancel()
 	_ = s.Ready(ready) // with a dead plugin it never is
 	return ctx.Err()
@@ -37,18 +37,18 @@ func (s apiServer) Start(ctx context.Context) error {
 
 // SetRelease implements live.Upgrader.
 func (s apiServer) SetRelease(release string) error {
-	u, ok := s.Server.(live.Upgrader)
+	u, ok := s.Server.(cluster.Upgrader)
 	if !ok {
-		return errors.New(live.NoReleases)
+		return errors.New(cluster.NoReleases)
 	}
 	return u.SetRelease(release)
 }
 
-func (s apiServer) Silence(ctx context.Context) error { return live.Silence(ctx, s.Server) }
+func (s apiServer) Silence(ctx context.Context) error { return cluster.Silence(ctx, s.Server) }
 
 func (s apiServer) Ready(ctx context.Context) error { return s.WaitReady(ctx, controlplane.Ready) }
 
-func (s apiServer) SetEncryption(told live.Encryption) (hash string, err error) {
+func (s apiServer) SetEncryption(told cluster.Encryption) (hash string, err error) {
 	text, err := s.group.encryption(s.Info().Name, told).YAML()
 	if err != nil {
 		return "", err
@@ -68,14 +68,14 @@ func (s apiServer) write(text []byte) (hash string, err error) {
 
 // loadBalancer runs within the harness. When it is paused or ended, its clients observe what they would of a process.
 type loadBalancer struct {
-	live.Phases
+	cluster.Phases
 	host   func(name string) host.Host
 	record func(at time.Time, p history.Process)
 
 	mu    sync.Mutex
 	links map[*netfault.Link]bool // from its clients
 	fault netfault.Fault
-	phase live.Phase
+	phase cluster.Phase
 }
 
 // join opens a link of a client's to it, at addr.
@@ -97,10 +97,10 @@ func (l *loadBalancer) leave(link *netfault.Link) {
 }
 
 // become does to the connections of clients what the end of a process, or a pause, would do.
-func (l *loadBalancer) become(_ context.Context, phase live.Phase, state string) error {
+func (l *loadBalancer) become(_ context.Context, phase cluster.Phase, state string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := map[live.Phase]netfault.Fault{live.Ended: {Mode: netfault.Reset}, live.Paused: {Mode: netfault.Cut}}[phase]
+	f := map[cluster.Phase]netfault.Fault{cluster.Ended: {Mode: netfault.Reset}, cluster.Paused: {Mode: netfault.Cut}}[phase]
 	for link := range l.links {
 		if err := link.Set(f); err != nil {
 			return err
@@ -111,8 +111,8 @@ func (l *loadBalancer) become(_ context.Context, phase live.Phase, state string)
 	return nil
 }
 
-func (l *loadBalancer) Status() live.Status {
+func (l *loadBalancer) Status() cluster.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return live.Status{Phase: l.phase}
+	return cluster.Status{Phase: l.phase}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/process"
 	"github.com/kmsharness/kmsharness/harness/undertest"
 	"github.com/kmsharness/kmsharness/internal/command"
@@ -17,13 +18,13 @@ import (
 // Real is a control plane of processes.
 type Real interface {
 	ControlPlane
-	Parts() *live.ControlPlane
+	Parts() *cluster.ControlPlane
 }
 
 // Shared is what the control planes of a backend have in common: a folder, which goes with the backend, and the programs that are run.
 type Shared struct {
 	Dir      string
-	Programs *live.Programs
+	Programs *cluster.Programs
 }
 
 // BackendOptions of a Backend.
@@ -62,7 +63,7 @@ func NewBackend[P Real](o BackendOptions[P]) *Backend[P] {
 func (b *Backend[P]) Name() string { return b.opts.Name }
 
 // Timing implements backend.Backend. It is the same on all: what is slower on one, starting API servers, is in no bound.
-func (b *Backend[P]) Timing() contract.Timing { return live.Timing() }
+func (b *Backend[P]) Timing() contract.Timing { return cluster.Timing() }
 
 func (b *Backend[P]) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	if spec.Progress == nil {
@@ -92,7 +93,7 @@ func (b *Backend[P]) Shared(ctx context.Context, progress func(string)) (s Share
 	if err != nil {
 		return s, err
 	}
-	s = Shared{dir.Path, live.NewPrograms(dir.Path, progress)}
+	s = Shared{dir.Path, cluster.NewPrograms(dir.Path, progress)}
 	s.Programs.Plugin = b.opts.System.Plugin
 	if s.Programs.PluginArgs, err = command.Split(b.opts.System.FakePlugin.Args); err == nil {
 		err = b.opts.SetUp(ctx, s, progress)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
@@ -27,13 +27,13 @@ import (
 
 // aggregated is what the servers of one kind of aggregated API servers share: its own part of etcd.
 type aggregated struct {
-	live.Stub
+	cluster.Stub
 	objects *apiserver.Cluster
 	proxies authenticator.Request // by certificates of kube-apiservers
 }
 
 func newAggregated(apiServer string, layer *aggregation) (*aggregated, error) {
-	stub, err := live.StubOf(apiServer)
+	stub, err := cluster.StubOf(apiServer)
 	if err != nil {
 		return nil, err
 	}

@@ -14,23 +14,23 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/transport"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 )
 
 // aggregate adds an aggregated API server on two nodes, behind a Service, and lets the kube-apiservers know that there is one.
-func (w *world) aggregate(ctx context.Context) (stub live.Stub, servers []local.Server, service *netfault.LoadBalancer) {
+func (w *world) aggregate(ctx context.Context) (stub cluster.Stub, servers []local.Server, service *netfault.LoadBalancer) {
 	w.Helper()
-	stub, err := live.StubOf(history.OpenShiftAPIServer)
+	stub, err := cluster.StubOf(history.OpenShiftAPIServer)
 	w.must(err)
 	service, err = netfault.NewLoadBalancer(w.machine.network.Host("service"), "service", time.Second)
 	w.must(err)
 	for _, node := range nodes()[:2] {
-		e := live.Plugins("1").Config(func(keyID string) string { return live.HostSocket(filepath.Join(w.dir, node), keyID) })
-		e.Resources = []string{live.Flunders}
+		e := cluster.Plugins("1").Config(func(keyID string) string { return cluster.HostSocket(filepath.Join(w.dir, node), keyID) })
+		e.Resources = []string{cluster.Flunders}
 		s, err := w.cluster.AddAggregated(controlplane.AggregatedSpec{Kind: stub.APIServer, Name: node, Server: "https://" + w.balancer.Addr(), Encryption: e})
 		w.must(err)
 		w.must(service.Add(node, s.Info().Addr))
@@ -47,7 +47,7 @@ func (w *world) aggregate(ctx context.Context) (stub live.Stub, servers []local.
 }
 
 // flunders are a user's objects, by way of a server.
-func (w *world) flunders(stub live.Stub, url, user string, wrap func(http.RoundTripper) http.RoundTripper, groups ...string) dynamic.ResourceInterface {
+func (w *world) flunders(stub cluster.Stub, url, user string, wrap func(http.RoundTripper) http.RoundTripper, groups ...string) dynamic.ResourceInterface {
 	w.Helper()
 	config, err := w.cluster.authority().RESTConfig(user, groups, url)
 	w.must(err)
@@ -59,8 +59,8 @@ func (w *world) flunders(stub live.Stub, url, user string, wrap func(http.RoundT
 	return c.Resource(stub.Encrypted().Resource).Namespace("default")
 }
 
-func flunder(stub live.Stub, name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": live.Wardle + "/" + stub.Version, "kind": "Flunder", "metadata": map[string]any{"name": name}, "spec": map[string]any{"reference": "x"}}}
+func flunder(stub cluster.Stub, name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": cluster.Wardle + "/" + stub.Version, "kind": "Flunder", "metadata": map[string]any{"name": name}, "spec": map[string]any{"reference": "x"}}}
 }
 
 // until waits for an error, or for none.
@@ -95,11 +95,11 @@ func TestAggregatedAPIServer(t *testing.T) {
 		if err := write("none")(); !apierrors.IsNotFound(err) {
 			w.Errorf("without an APIService: %v", err)
 		}
-		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
+		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: cluster.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
 		w.install(ctx, objects...)
 		w.until("a new APIService", 3*time.Second, write("a"), none)
-		if raw, err := live.ReadEtcd(ctx, w.cluster, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
+		if raw, err := cluster.ReadEtcd(ctx, w.cluster, stub.Registry()+"default/a"); err != nil || !strings.HasPrefix(string(raw), "k8s:enc:kms:v2:") {
 			w.Errorf("in etcd: %.20q, %v", raw, err)
 		}
 		if o, err := admin.Get(ctx, "a", metav1.GetOptions{}); err != nil || o.GetName() != "a" {
@@ -119,9 +119,9 @@ func TestAggregatedAPIServer(t *testing.T) {
 }
 
 // available reads the condition by which kube-apiservers go.
-func (w *world) available(stub live.Stub) bool {
+func (w *world) available(stub cluster.Stub) bool {
 	for _, o := range w.cluster.objects.Objects(apiServices.Group) {
-		if c, _ := condition(o); o.GetName() == stub.Version+"."+live.Wardle {
+		if c, _ := condition(o); o.GetName() == stub.Version+"."+cluster.Wardle {
 			return c["status"] == "True"
 		}
 	}
@@ -149,7 +149,7 @@ func TestAggregatedIdentity(t *testing.T) {
 				w.Errorf("%s: %v", name, err)
 			}
 		}
-		rule := map[string]any{"apiGroups": []any{live.Wardle}, "resources": []any{"flunders"}, "verbs": []any{"list"}}
+		rule := map[string]any{"apiGroups": []any{cluster.Wardle}, "resources": []any{"flunders"}, "verbs": []any{"list"}}
 		w.install(ctx,
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": "r"}, "rules": []any{rule}}},
 			&unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": "r"},
@@ -157,7 +157,7 @@ func TestAggregatedIdentity(t *testing.T) {
 				"subjects": []any{map[string]any{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}}}})
 		w.until("nobody may now", time.Second, func() error { return list(w.flunders(stub, direct, "nobody", nil)) }, none)
 
-		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: live.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
+		objects, err := w.cluster.authority().Manifests(controlplane.APIService{Group: cluster.Wardle, Version: stub.Version, Namespace: stub.Namespace, Name: stub.Service, Addr: service.Addr()})
 		w.must(err)
 		w.install(ctx, objects...)
 		w.until("nobody may by way of kube-apiserver", 3*time.Second, func() error { return list(w.flunders(stub, kube, "nobody", nil)) }, none)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/altsvc/advertise"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/controlplane"
 )
 
@@ -46,7 +46,7 @@ func newAlternatives(c *ControlPlane) *alternatives {
 func (a *alternatives) ask(ctx context.Context) {
 	var ready []netip.AddrPort
 	for _, s := range a.cluster.all() {
-		if s.Status().Phase != live.Running || s.ask(ctx, controlplane.Ready) != nil {
+		if s.Status().Phase != cluster.Running || s.ask(ctx, controlplane.Ready) != nil {
 			continue
 		}
 		if at, err := netip.ParseAddrPort(s.info.Addr); err == nil {

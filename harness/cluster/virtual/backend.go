@@ -18,6 +18,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
@@ -58,7 +59,7 @@ func New(o Options) *Backend {
 		o.Programs = Programs()
 	}
 	if o.Timing == (contract.Timing{}) {
-		o.Timing = live.Timing()
+		o.Timing = cluster.Timing()
 	}
 	return &Backend{o}
 }
@@ -78,7 +79,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	}) {
 		lacks = append(lacks, errPause.Error())
 	}
-	return slices.Concat(lacks, live.UnsupportedAggregated(s), live.UnsupportedReleases(s))
+	return slices.Concat(lacks, cluster.UnsupportedAggregated(s), cluster.UnsupportedReleases(s))
 }
 
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {

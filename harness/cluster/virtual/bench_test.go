@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/engine"
 	"github.com/kmsharness/kmsharness/harness/result"
@@ -20,7 +20,7 @@ func BenchmarkVirtual(b *testing.B) {
 	for name, c := range map[string]struct {
 		timing contract.Timing
 		wait   time.Duration
-	}{"interval=1s": {live.Timing(), 10 * time.Minute}, "interval=30s": {contract.DefaultTiming(), time.Hour}} {
+	}{"interval=1s": {cluster.Timing(), 10 * time.Minute}, "interval=30s": {contract.DefaultTiming(), time.Hour}} {
 		b.Run(name, func(b *testing.B) {
 			parser, err := standard.Parser()
 			if err != nil {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/audit/policy"
 	"k8s.io/client-go/rest"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
@@ -61,7 +61,7 @@ type ControlPlane struct {
 var (
 	_ local.Servers   = (*ControlPlane)(nil)
 	_ local.Authority = authority{}
-	_ live.Storage    = (*ControlPlane)(nil)
+	_ cluster.Storage = (*ControlPlane)(nil)
 )
 
 // newControlPlane has no API servers yet. dir and logs are folders of this machine.
@@ -210,8 +210,8 @@ func (a authority) RESTConfig(user string, groups []string, url string) (*rest.C
 func (c *ControlPlane) authority() authority { return authority{c.identities.Authority, c} }
 
 // Etcd implements live.Storage: there is one member, whatever the node.
-func (c *ControlPlane) Etcd(string) ([]live.Target, error) {
-	return []live.Target{{Unit: c.etcd, Identity: history.Process{Role: history.RoleEtcd}}}, nil
+func (c *ControlPlane) Etcd(string) ([]cluster.Target, error) {
+	return []cluster.Target{{Unit: c.etcd, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
 
 // plainText begins what kube-apiserver stores of a built-in object that is not encrypted: the magic number of its
@@ -220,7 +220,7 @@ var plainText = []byte("k8s\x00")
 
 // RangeEtcd builds keys and values of the objects that may be encrypted. An object that is not encrypted has no stored
 // bytes (apiserver.Cluster).
-func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.KeyValue, more bool, err error) {
+func (c *ControlPlane) RangeEtcd(_ context.Context, r cluster.Range) (found []cluster.KeyValue, more bool, err error) {
 	if runs, _ := c.etcd.state(); !runs {
 		return nil, false, errors.New("etcd does not run")
 	}
@@ -234,10 +234,10 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r live.Range) (found []live.
 				}
 				value = append(bytes.Clone(plainText), text...)
 			}
-			found = append(found, live.KeyValue{Key: []byte(apiserver.EtcdKey(p.registry, v.Key)), Value: value})
+			found = append(found, cluster.KeyValue{Key: []byte(apiserver.EtcdKey(p.registry, v.Key)), Value: value})
 		}
 	}
-	slices.SortFunc(found, func(a, b live.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(found, func(a, b cluster.KeyValue) int { return bytes.Compare(a.Key, b.Key) })
 	if limit := max(r.Limit, 1); len(found) > limit {
 		return found[:limit], true, nil
 	}
@@ -273,7 +273,7 @@ func (c *ControlPlane) parts() []part {
 	defer c.mu.Unlock()
 	all := []part{{apiserver.Registry, c.objects, ""}}
 	for _, a := range c.groups {
-		all = append(all, part{a.Prefix(), a.objects, live.Wardle})
+		all = append(all, part{a.Prefix(), a.objects, cluster.Wardle})
 	}
 	return all
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/netfault"
 	"github.com/kmsharness/kmsharness/internal/poll"
@@ -16,15 +16,15 @@ import (
 // ended, requests wait until their time-out, because the client of an API server reconnects for as long. There is no
 // quorum and no election on sim.
 type etcd struct {
-	live.Phases
+	cluster.Phases
 	machine *machine
 
 	mu      sync.Mutex
-	phase   live.Phase
+	phase   cluster.Phase
 	changed chan struct{} // is closed when it comes or goes, or a link changes
 }
 
-var _ live.Unit = (*etcd)(nil)
+var _ cluster.Unit = (*etcd)(nil)
 
 func newEtcd(m *machine) *etcd {
 	e := &etcd{machine: m, changed: make(chan struct{})}
@@ -32,7 +32,7 @@ func newEtcd(m *machine) *etcd {
 	return e
 }
 
-func (e *etcd) become(_ context.Context, p live.Phase, state string) error {
+func (e *etcd) become(_ context.Context, p cluster.Phase, state string) error {
 	e.mu.Lock()
 	was := e.phase
 	e.phase = p
@@ -52,17 +52,17 @@ func (e *etcd) wake() {
 	e.changed = make(chan struct{})
 }
 
-func (e *etcd) Status() live.Status {
+func (e *etcd) Status() cluster.Status {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return live.Status{Phase: e.phase}
+	return cluster.Status{Phase: e.phase}
 }
 
 // state is whether it runs, and what is closed when that changes.
 func (e *etcd) state() (runs bool, changed <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.phase == live.Running, e.changed
+	return e.phase == cluster.Running, e.changed
 }
 
 // SetEtcdLink puts a fault in force between the API server and etcd. A link that is slow delays every request; any other fault keeps it from etcd.

@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
 	"github.com/kmsharness/kmsharness/harness/backend/pool"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -33,8 +33,8 @@ type ground struct {
 }
 
 var (
-	_ local.Ground = (*ground)(nil)
-	_ live.Memory  = (*ground)(nil)
+	_ local.Ground   = (*ground)(nil)
+	_ cluster.Memory = (*ground)(nil)
 )
 
 // maxNodes is the scenario language's own limit.
@@ -45,7 +45,7 @@ func (g *ground) encryptionPoll() time.Duration {
 	return max(500*time.Millisecond, g.timing.Interval/2)
 }
 
-func (g *ground) Machine() live.Machine { return g.machine }
+func (g *ground) Machine() cluster.Machine { return g.machine }
 
 // Register implements local.Ground: whatever runs has its name already.
 func (g *ground) Register(history.Process, string) {}
@@ -59,7 +59,7 @@ func (g *ground) LinkHost(name string) host.Host {
 func (g *ground) Port(name string) (string, error) { return name + ":1", nil }
 
 func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, error) {
-	c, err := newControlPlane(g.machine, dir, logs, g.types, live.AuditPolicy(), g.encryptionPoll())
+	c, err := newControlPlane(g.machine, dir, logs, g.types, cluster.AuditPolicy(), g.encryptionPoll())
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +75,12 @@ func (g *ground) Cluster(shape pool.Shape, dir, logs string) (*local.Cluster, er
 // tolerance is what the network and the work of servers add to a bound. Nothing else is late where time waits.
 const tolerance = 10 * time.Millisecond
 
-func (g *ground) Traits() live.Traits {
-	takeover := live.Takeover
-	if g.timing.Interval > live.SlowTakeover {
-		takeover = live.SlowTakeover // a lease that is renewed each 250 ms would be most of what hours of 30 s intervals ask for
+func (g *ground) Traits() cluster.Traits {
+	takeover := cluster.Takeover
+	if g.timing.Interval > cluster.SlowTakeover {
+		takeover = cluster.SlowTakeover // a lease that is renewed each 250 ms would be most of what hours of 30 s intervals ask for
 	}
-	return live.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
+	return cluster.Traits{Backend: Name, Timing: g.timing, Tolerance: tolerance, Takeover: takeover, MaxNodes: maxNodes, EncryptionPoll: g.encryptionPoll(), Memory: g, Manifest: g.manifest}
 }
 
 func (g *ground) Close(context.Context) error {

@@ -19,7 +19,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 	"github.com/kmsharness/kmsharness/harness/history"
 	"github.com/kmsharness/kmsharness/harness/process"
@@ -40,7 +40,7 @@ type machine struct {
 	further  []string // arguments of every fake plugin
 	clocks   clocks
 	files    files
-	live.Listener
+	cluster.Listener
 
 	mu      sync.Mutex
 	lives   map[string]int        // how often programs of a name were started
@@ -71,8 +71,8 @@ func (m *machine) addressesOf(node string) []netip.Addr {
 	return nil
 }
 
-func (m *machine) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) live.Unit {
-	return &unit{machine: m, identity: identity, name: live.NameOf(identity), ready: ready, spec: spec}
+func (m *machine) Unit(identity history.Process, ready process.Probe, spec func(context.Context) (process.Spec, error)) cluster.Unit {
+	return &unit{machine: m, identity: identity, name: cluster.NameOf(identity), ready: ready, spec: spec}
 }
 
 // Find implements live.Machine: a program's place is its name.
@@ -117,7 +117,7 @@ type unit struct {
 	newest *run // nil before the first
 }
 
-var _ live.Unit = (*unit)(nil)
+var _ cluster.Unit = (*unit)(nil)
 
 // run is one run of a program, on a machine of its own. A new run gets a new machine, as a new process gets new sockets:
 // connections of the one before it cannot reach it.
@@ -415,22 +415,22 @@ func (u *unit) hold(held bool, state string, hold func(host string, on bool)) {
 	}
 }
 
-func (u *unit) Status() live.Status {
+func (u *unit) Status() cluster.Status {
 	u.mu.Lock()
 	r := u.newest
 	u.mu.Unlock()
 	if r == nil {
-		return live.Status{}
+		return cluster.Status{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case !r.ended && r.held:
-		return live.Status{Phase: live.Paused, PID: r.pid}
+		return cluster.Status{Phase: cluster.Paused, PID: r.pid}
 	case !r.ended:
-		return live.Status{Phase: live.Running, PID: r.pid}
+		return cluster.Status{Phase: cluster.Running, PID: r.pid}
 	}
-	return live.Status{Phase: live.Ended, PID: r.pid, Exit: r.exited, Crashed: r.exited.Cause == process.CauseCrash, Output: r.last}
+	return cluster.Status{Phase: cluster.Ended, PID: r.pid, Exit: r.exited, Crashed: r.exited.Cause == process.CauseCrash, Output: r.last}
 }
 
 // programLog is the output of a program, in a file, and the end of it.

@@ -6,7 +6,7 @@ import (
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/command"
 	plugin "github.com/kmsharness/kmsharness/fakeplugin/cli"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/internal/host"
 	operator "github.com/kmsharness/kmsharness/operator/command"
 	"github.com/kmsharness/kmsharness/reporter"
@@ -15,7 +15,7 @@ import (
 // Programs are this project's, by name. They are the same that run as processes.
 func Programs() map[string]Main {
 	return map[string]Main{
-		live.PluginProgram: func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+		cluster.PluginProgram: func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 			return plugin.Main(ctx, h, args, stdout, stderr)
 		},
 		"kms-health-reporter": reporter.Main,

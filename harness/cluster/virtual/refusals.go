@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
@@ -93,7 +93,7 @@ func (f *refusal) meets(node string, q *apiserver.Request) bool {
 	writes := slices.Contains([]string{"create", "update", "patch", "delete"}, q.Verb)
 	meant := role != "" && (f.what.Role == role || f.what.Role == "" && role != history.RoleOperator)
 	if f.what.Object != "" {
-		meant = writes && f.what.Object == q.Name && q.Namespace == live.DataNamespace
+		meant = writes && f.what.Object == q.Name && q.Namespace == cluster.DataNamespace
 	}
 	return q.IsResourceRequest && meant && (f.what.Node == "" || f.what.Node == node) &&
 		(f.what.Verb == "" || f.what.Verb == q.Verb) && (writes || f.what.Mode != history.RefuseWebhookTimeout)
@@ -104,7 +104,7 @@ func roleOf(user string) string {
 	switch user {
 	case contract.AggregatorIdentity:
 		return history.RoleAggregator
-	case live.OperatorUser:
+	case contract.OperatorIdentity:
 		return history.RoleOperator
 	}
 	if _, ok := contract.NodeOfReporter(user, ""); ok {

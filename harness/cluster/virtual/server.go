@@ -21,8 +21,8 @@ import (
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/backend/local"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/apiserver"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/encryption"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/identity"
@@ -45,7 +45,7 @@ type server struct {
 	kube       authorizationclient.AuthorizationV1Interface // of an aggregated API server: a kube-apiserver
 	node       string
 	host       string // its machine
-	info       live.ServerInfo
+	info       cluster.ServerInfo
 	watches    *apiserver.Watches // of aggregators
 	serving    atomic.Value       // mode of scenario.Serving
 
@@ -53,7 +53,7 @@ type server struct {
 
 	mu     sync.Mutex
 	alive  *served // nil: it does not run
-	phase  live.Phase
+	phase  cluster.Phase
 	lives  int
 	toEtcd netfault.Fault
 }
@@ -102,7 +102,7 @@ func newServer(c *ControlPlane, node string, of *aggregated) (*server, error) {
 	return s, nil
 }
 
-func (s *server) Info() live.ServerInfo { return s.info }
+func (s *server) Info() cluster.ServerInfo { return s.info }
 
 // setEncryption writes the configuration with which it starts.
 func (s *server) setEncryption(e controlplane.Encryption) error {
@@ -172,7 +172,7 @@ func (s *server) launch(ctx context.Context) error {
 	}
 	pprof.Do(ctx, pprof.Labels("program", history.RoleAPIServer), func(context.Context) { one.api.Serve(listener, secure) })
 	s.mu.Lock()
-	s.alive, s.phase = one, live.Running
+	s.alive, s.phase = one, cluster.Running
 	s.lives++
 	life := s.lives
 	s.mu.Unlock()
@@ -282,7 +282,7 @@ func (s *server) finish(state string, end func(*served)) error {
 	one, life := s.alive, s.lives
 	s.alive = nil
 	if one != nil {
-		s.phase = live.Ended
+		s.phase = cluster.Ended
 	}
 	s.mu.Unlock()
 	s.turn.Unlock()
@@ -302,22 +302,22 @@ func (s *server) finish(state string, end func(*served)) error {
 
 // Pause lets all its connections stand still.
 func (s *server) Pause(context.Context) error {
-	s.hold(live.Running, live.Paused, history.ProcessPaused, s.cluster.machine.network.Freeze)
+	s.hold(cluster.Running, cluster.Paused, history.ProcessPaused, s.cluster.machine.network.Freeze)
 	return nil
 }
 
 func (s *server) Silence(context.Context) error {
-	s.hold(live.Running, live.Paused, history.ProcessSilenced, s.cluster.machine.network.Silence)
+	s.hold(cluster.Running, cluster.Paused, history.ProcessSilenced, s.cluster.machine.network.Silence)
 	return nil
 }
 
 // Resume ends that.
 func (s *server) Resume(context.Context) error {
-	s.hold(live.Paused, live.Running, history.ProcessResumed, s.cluster.machine.release)
+	s.hold(cluster.Paused, cluster.Running, history.ProcessResumed, s.cluster.machine.release)
 	return nil
 }
 
-func (s *server) hold(from, to live.Phase, state string, hold func(host string, on bool)) {
+func (s *server) hold(from, to cluster.Phase, state string, hold func(host string, on bool)) {
 	s.mu.Lock()
 	changes, life := s.phase == from, s.lives
 	if changes {
@@ -325,16 +325,16 @@ func (s *server) hold(from, to live.Phase, state string, hold func(host string, 
 	}
 	s.mu.Unlock()
 	if changes {
-		hold(s.host, to == live.Paused)
+		hold(s.host, to == cluster.Paused)
 		s.record(state, life)
 	}
 }
 
 // Status is that of this moment. The number of its life stands for that of a process.
-func (s *server) Status() live.Status {
+func (s *server) Status() cluster.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return live.Status{Phase: s.phase, PID: s.lives}
+	return cluster.Status{Phase: s.phase, PID: s.lives}
 }
 
 // shortestToken is what kube-apiserver's validation demands of a TokenRequest (pkg/apis/authentication/validation).

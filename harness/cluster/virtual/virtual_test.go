@@ -20,7 +20,7 @@ import (
 	"github.com/kmsharness/kmsharness/ci/crds"
 	"github.com/kmsharness/kmsharness/ci/manifests"
 	"github.com/kmsharness/kmsharness/contract"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/network"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
@@ -38,10 +38,10 @@ type world struct {
 	dir      string
 	machine  *machine
 	cluster  *ControlPlane
-	kms      *live.RemoteKMS
+	kms      *cluster.RemoteKMS
 	balancer *netfault.LoadBalancer
-	plugins  map[string]*live.Plugin
-	units    map[string]live.Unit
+	plugins  map[string]*cluster.Plugin
+	units    map[string]cluster.Unit
 	history  strings.Builder
 }
 
@@ -59,7 +59,7 @@ func in(t *testing.T, seed uint64, f func(ctx context.Context, w *world)) (log s
 	bubble.Test(t, seed, func(t *testing.T) {
 		ctx, end := context.WithCancel(context.Background())
 		defer end()
-		w := &world{T: t, dir: dir, plugins: map[string]*live.Plugin{}, units: map[string]live.Unit{}}
+		w := &world{T: t, dir: dir, plugins: map[string]*cluster.Plugin{}, units: map[string]cluster.Unit{}}
 		n := network.New(seed)
 		w.machine = newMachine(n, seed, Programs())
 		w.machine.Listen(func(at time.Time, payload any) {
@@ -105,20 +105,20 @@ func (w *world) must(err error) {
 func (w *world) boot(ctx context.Context, types *store.Types, seed uint64) {
 	w.Helper()
 	var err error
-	w.cluster, err = newControlPlane(w.machine, w.dir, w.dir, types, live.AuditPolicy(), time.Second)
+	w.cluster, err = newControlPlane(w.machine, w.dir, w.dir, types, cluster.AuditPolicy(), time.Second)
 	w.must(err)
 	w.must(w.cluster.etcd.Start(ctx))
-	w.kms, err = live.StartRemoteKMS(ctx, w.machine, w.dir, w.dir)
+	w.kms, err = cluster.StartRemoteKMS(ctx, w.machine, w.dir, w.dir)
 	w.must(err)
 	w.balancer, err = netfault.NewLoadBalancer(w.machine.network.Host("lb"), "load balancer", time.Second)
 	w.must(err)
 	for _, node := range nodes() {
 		w.must(os.MkdirAll(filepath.Join(w.dir, node), 0o700))
-		g, err := live.HostPlugin{Node: node, KeyID: "1", Dir: filepath.Join(w.dir, node), Logs: w.dir, Root: w.dir, KMS: w.kms, Profile: &live.Profile{}}.On(w.machine)
+		g, err := cluster.HostPlugin{Node: node, KeyID: "1", Dir: filepath.Join(w.dir, node), Logs: w.dir, Root: w.dir, KMS: w.kms, Profile: &cluster.Profile{}}.On(w.machine)
 		w.must(err)
 		w.must(g.Start(ctx))
 		w.plugins[node] = g
-		s, err := w.cluster.Add(controlplane.ServerSpec{Name: node, Encryption: live.Plugins("1").Config(func(keyID string) string { return live.HostSocket(filepath.Join(w.dir, node), keyID) })})
+		s, err := w.cluster.Add(controlplane.ServerSpec{Name: node, Encryption: cluster.Plugins("1").Config(func(keyID string) string { return cluster.HostSocket(filepath.Join(w.dir, node), keyID) })})
 		w.must(err)
 		w.must(s.Start(ctx, controlplane.Ready))
 		w.must(w.balancer.Add(node, s.Info().Addr))
@@ -153,9 +153,9 @@ func (w *world) kubeconfig(name, user string, groups []string, server string) st
 func (w *world) start(ctx context.Context, identity history.Process, program string, args ...string) {
 	w.Helper()
 	u := w.machine.Unit(identity, nil, func(context.Context) (process.Spec, error) {
-		return process.Spec{Path: program, Args: args, LogFile: filepath.Join(w.dir, live.NameOf(identity)+".log")}, nil
+		return process.Spec{Path: program, Args: args, LogFile: filepath.Join(w.dir, cluster.NameOf(identity)+".log")}, nil
 	})
-	w.units[live.NameOf(identity)] = u
+	w.units[cluster.NameOf(identity)] = u
 	w.must(u.Start(ctx))
 }
 

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/e2e-framework/pkg/features"
 
 	"github.com/kmsharness/kmsharness/harness/backend/kind/provider"
-	"github.com/kmsharness/kmsharness/harness/backend/live"
+	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/matchers"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
@@ -64,13 +64,13 @@ func create(t *testing.T, steps ...env.Func) (context.Context, *envconf.Config) 
 
 func TestHealth(t *testing.T) {
 	needKind(t)
-	cluster := provider.NewProvider().(*provider.Provider)
+	ran := provider.NewProvider().(*provider.Provider)
 	t.Cleanup(func() {
-		if err := cluster.Destroy(context.Background()); err != nil {
+		if err := ran.Destroy(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	ctx, config := create(t, envfuncs.CreateClusterWithOpts(cluster, "one", provider.Health("2", "1"), provider.Progress(func(l string) { t.Log(l) })),
+	ctx, config := create(t, envfuncs.CreateClusterWithOpts(ran, "one", provider.Health("2", "1"), provider.Progress(func(l string) { t.Log(l) })),
 		envfuncs.CreateNamespace("mine"))
 	test := features.New("health").
 		Assess("secrets are encrypted", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
@@ -78,7 +78,7 @@ func TestHealth(t *testing.T) {
 			if err := c.Client().Resources().Create(ctx, secret); err != nil {
 				t.Fatal(err)
 			}
-			text, err := live.ReadEtcd(ctx, cluster.Environment().ControlPlane().Storage, "/registry/secrets/mine/mine")
+			text, err := cluster.ReadEtcd(ctx, ran.Environment().ControlPlane().Storage, "/registry/secrets/mine/mine")
 			if err != nil || !bytes.HasPrefix(text, []byte("k8s:enc:kms:v2:kms-2:")) {
 				t.Errorf("in etcd: %.40q, %v", text, err)
 			}
@@ -87,7 +87,7 @@ func TestHealth(t *testing.T) {
 		Assess("a fault shows", func(ctx context.Context, t *testing.T, c *envconf.Config) context.Context {
 			awaitDegraded(t, ctx, c, "False")
 			plugin := scenario.Selector{Node: "cp-1", KeyID: "1"}
-			if err := cluster.Environment().Do(ctx, &scenario.Inject{Plugin: plugin, Method: "Status", Fault: "hang"}); err != nil {
+			if err := ran.Environment().Do(ctx, &scenario.Inject{Plugin: plugin, Method: "Status", Fault: "hang"}); err != nil {
 				t.Fatal(err)
 			}
 			awaitDegraded(t, ctx, c, "True")
@@ -99,20 +99,20 @@ func TestHealth(t *testing.T) {
 	}
 	environment.Test(t, test)
 	t.Run("images", func(t *testing.T) {
-		if err := cluster.LoadImageArchive(ctx, archive(t)); err != nil {
+		if err := ran.LoadImageArchive(ctx, archive(t)); err != nil {
 			t.Error(err)
 		}
-		if err := cluster.LoadImageArchive(ctx, cluster.GetKubeconfig()); err == nil {
+		if err := ran.LoadImageArchive(ctx, ran.GetKubeconfig()); err == nil {
 			t.Error("a file that is no archive was loaded")
 		}
-		if err := cluster.LoadImage(ctx, "kmsharness-test/nobody-has-it:1"); err == nil {
+		if err := ran.LoadImage(ctx, "kmsharness-test/nobody-has-it:1"); err == nil {
 			t.Error("an image that the engine does not have was loaded")
 		}
 	})
 	t.Run("logs", func(t *testing.T) {
-		exported(t, cluster, "at-end/kubeapiservers.operator.openshift.io.yaml", "nodes/cp-1/manifests/kube-apiserver.yaml", "nodes/cp-1/kubeadm.yaml", "kind/kind-version.txt")
+		exported(t, ran, "at-end/kubeapiservers.operator.openshift.io.yaml", "nodes/cp-1/manifests/kube-apiserver.yaml", "nodes/cp-1/kubeadm.yaml", "kind/kind-version.txt")
 	})
-	destroyed(t, ctx, cluster)
+	destroyed(t, ctx, ran)
 }
 
 func awaitDegraded(t *testing.T, ctx context.Context, c *envconf.Config, status string) {
@@ -149,10 +149,10 @@ func archive(t *testing.T) string {
 	return file
 }
 
-func exported(t *testing.T, cluster *provider.Provider, files ...string) {
+func exported(t *testing.T, ran *provider.Provider, files ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := cluster.ExportLogs(t.Context(), dir); err != nil {
+	if err := ran.ExportLogs(t.Context(), dir); err != nil {
 		t.Error(err)
 	}
 	for _, file := range files {
@@ -163,11 +163,11 @@ func exported(t *testing.T, cluster *provider.Provider, files ...string) {
 }
 
 // destroyed ends a cluster twice, and looks for what is left.
-func destroyed(t *testing.T, ctx context.Context, cluster *provider.Provider) {
+func destroyed(t *testing.T, ctx context.Context, ran *provider.Provider) {
 	t.Helper()
-	dir := filepath.Dir(cluster.GetKubeconfig())
+	dir := filepath.Dir(ran.GetKubeconfig())
 	for range 2 {
-		if err := cluster.Destroy(ctx); err != nil {
+		if err := ran.Destroy(ctx); err != nil {
 			t.Error(err)
 		}
 	}

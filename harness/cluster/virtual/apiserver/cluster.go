@@ -216,7 +216,7 @@ func (c *Cluster) change(f func(s *store.Store) (*store.Version, error)) (*store
 
 // keptTexts bounds how many versions are kept as JSON. Each version is sent to every watch and to every client that
 // polls; it is encoded once.
-const keptTexts = 500
+const keptTexts = 100
 
 // shown is a version as a client gets it. Most versions are shown often: to every watch, and to who polls.
 func (c *Cluster) shown(v *store.Version, partial bool) (json.RawMessage, error) {
