@@ -319,6 +319,7 @@ func (n *Node) AwaitConfig(ctx context.Context, hash string) error {
 	return n.AwaitConfigThat(ctx, func() string { return hash }, func(string) { hash = "" })
 }
 
+// LoadedConfig is the hash of the encryption configuration that the API server of the node has in force; empty: it has none. It is an error if the server does not answer.
 func (n *Node) LoadedConfig(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()

@@ -95,6 +95,7 @@ func (p *Programs) previous(ctx context.Context, name string) (string, error) {
 	return programs.Path(name), err
 }
 
+// build builds a program of this module from the source tree that the working directory is in.
 func (p *Programs) build(ctx context.Context, name string) (string, error) {
 	root, err := moduleRoot()
 	if err != nil {

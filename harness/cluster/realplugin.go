@@ -46,6 +46,8 @@ type Fronted struct {
 
 var _ Unit = (*Fronted)(nil)
 
+// Start implements Unit. First starts come one after another, because plugins may share a folder that the first of them makes. The
+// front starts before the plugin, so that calls that come too early are in its journal.
 func (f *Fronted) Start(ctx context.Context) error {
 	if err := f.Front.Start(ctx); err != nil {
 		return err

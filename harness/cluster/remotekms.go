@@ -128,6 +128,7 @@ func (k *RemoteKMS) Clear(ctx context.Context) error {
 	return k.enableAll(ctx)
 }
 
+// enableAll makes every version of every key usable again, for every caller: the next scenario may decrypt with an older one.
 func (k *RemoteKMS) enableAll(ctx context.Context) error {
 	keys, err := k.Client.Keys(ctx)
 	if err != nil {

@@ -70,6 +70,8 @@ func (p *staticPods) Kill(ctx context.Context) error {
 	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error { return p.end(ctx, n, true) })
 }
 
+// end takes the manifest away and returns when the kubelet has ended and forgotten the pod: one that is put back earlier is taken for the old one, and
+// not started. With kill the containers end at once, and not as the kubelet asks them. Journals are read first: those of its plugins go with it.
 func (p *staticPods) end(ctx context.Context, n *cluster.Node, kill bool) error {
 	c, units, pod := p.controlPlane.container(n.Name), p.controlPlane.units, inDir(serverOf(n).dir)
 	filter := fmt.Sprintf(`labels.%q==%s,labels."io.cri-containerd.kind"==container`, labelPod, staticPod(n.Name)) // the sandbox ends after them

@@ -272,6 +272,7 @@ func (u *held) Start(ctx context.Context) error {
 	return until(ctx, readyPoll, "start "+u.unit, u.ready)
 }
 
+// writeCommand writes the command of a program where its supervisor in the container reads it. A file changes without a new pod.
 func (u *held) writeCommand(ctx context.Context) error {
 	words, err := u.command(ctx)
 	if err != nil {

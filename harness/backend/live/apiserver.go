@@ -119,6 +119,7 @@ func (e *apiServer) serving() []*cluster.Node {
 // recordExpected says which nodes and plugins should report from now on.
 func (e *apiServer) recordExpected() { e.recordExpectedAt(time.Now()) }
 
+// recordExpectedAt says so as of a time. A node that joins counts from the moment at which the cluster knows it.
 func (e *apiServer) recordExpectedAt(at time.Time) {
 	since := map[string]time.Time{}
 	for _, n := range e.nodes() {

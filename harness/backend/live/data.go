@@ -93,6 +93,8 @@ func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 	}
 }
 
+// writeData writes new objects of a size, through all API servers in turn. It first waits until each has loaded its configuration: otherwise nobody knows
+// by which key an object must be stored. Names and values are drawn before, in order, so that a seed decides them.
 func (ds *dataset) writeData(ctx context.Context, count, size int) error {
 	nodes := ds.e.serving()
 	if len(nodes) == 0 {

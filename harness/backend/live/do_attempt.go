@@ -85,6 +85,8 @@ type apiRequest struct {
 	auditID                   func() string // names the next request
 }
 
+// attemptOf is the request of an attempt: what the verb of the API needs, or one of the writes that a stolen credential is worth trying, whose bodies
+// depend on the cluster's wire form. An unknown verb is an error that names all.
 func (st *statuses) attemptOf(a *scenario.Attempt, as string) (apiRequest, error) {
 	verb := a.Method
 	switch verb {

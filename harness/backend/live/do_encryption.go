@@ -175,6 +175,7 @@ func (sw *encryptionSwitch) current() cluster.Encryption {
 	return sw.e.configured
 }
 
+// setType writes the type of encryption, and records it as of the last try: an earlier one may have been lost.
 func (sw *encryptionSwitch) setType(ctx context.Context, kind encryption.Type) error {
 	var began time.Time
 	err := sw.e.persist(ctx, func(ctx context.Context, c *cluster.Client) error {

@@ -125,6 +125,7 @@ func (nc *nodeChanges) addNode(ctx context.Context, name string) error {
 	return nil
 }
 
+// bringUp adds a node to a cluster without an operator. Its reporter starts last: the node is expected before, so that a late first report is seen.
 func (nc *nodeChanges) bringUp(ctx context.Context, name string) error {
 	n, err := nc.e.controlPlane.Topology.AddNode(ctx, name, nc.e.encrypting.current(), func(ctx context.Context) error { return nc.joined(ctx, name) })
 	if err != nil {

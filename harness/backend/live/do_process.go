@@ -64,6 +64,8 @@ func (ps *processes) startUnlisted(ctx context.Context, s scenario.Selector) err
 	return cluster.Parallel(nodes, func(n *cluster.Node) error { return ps.e.encrypting.startPlugins(ctx, n, []string{s.KeyID}) })
 }
 
+// act does to one process what an action says. The end is recorded before it happens: a process that answers no more must not be taken for one that failed.
+// A restart ends and starts it again, unless its successor begins beside it (overlap) or the kubelet starts it (container).
 func (ps *processes) act(ctx context.Context, a *scenario.Process, t cluster.Target) error {
 	if ends(a) {
 		ps.recordStopping(t)

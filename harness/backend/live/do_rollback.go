@@ -26,6 +26,8 @@ type podRollback struct {
 	gets     beginning
 }
 
+// rollBack gives pods an older revision. It decides for all nodes before it changes one: a rollback that would leave data unreadable is refused as a whole,
+// and the refusal is part of the history.
 func (op *operatedParts) rollBack(ctx context.Context, a *scenario.Rollback) error {
 	nodes, err := op.e.procs.selectNodes(a.Pods.Node, false)
 	if err != nil {

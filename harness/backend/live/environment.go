@@ -198,6 +198,7 @@ func UnsupportedReal(s *scenario.Scenario) []string {
 	return lacks
 }
 
+// handlers are the functions of the verbs, by the type of their parameters. A verb that is none of them carries itself out (scenario.Doer).
 func (e *apiServer) handlers() backend.Handlers {
 	h := backend.Handlers{}
 	backend.Handle(h, e.faults.inject)

@@ -62,6 +62,7 @@ func (fs *faults) underTest(node string, meets func(*cluster.Plugin) bool) (plug
 	return plugins
 }
 
+// hookCommands are the commands of a hook for some plugins, each once: a hook without placeholders is about all of them.
 func (fs *faults) hookCommands(ctx context.Context, t command.Template, plugins []*cluster.Plugin) (commands [][]string, err error) {
 	for _, g := range plugins {
 		program, args := t.Fill(g.Instance)

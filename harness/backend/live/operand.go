@@ -187,6 +187,7 @@ func (s *staging) add(p *pods) {
 	s.of[p.e.operator.Resource.GroupResource().String()] = p
 }
 
+// Record passes everything on, and then lets the pods of an operator know what its CR says: the stage of this project's operator is in its condition alone.
 func (s *staging) Record(at time.Time, source string, payload any) {
 	s.Sink.Record(at, source, payload)
 	o, is := payload.(*history.Object)

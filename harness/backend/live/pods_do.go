@@ -151,6 +151,7 @@ func (p *podStates) waits(node string, g revision.Plugin) (why string) {
 	return why
 }
 
+// stopPlugins ends plugins of a pod, whether they ran or waited, and forgets them.
 func (p *pods) stopPlugins(ctx context.Context, n *cluster.Node, ids []uint64) error {
 	for _, id := range ids {
 		called := revision.SocketName(id)

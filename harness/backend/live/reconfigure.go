@@ -83,6 +83,8 @@ func (sw *encryptionSwitch) configuredAll() {
 	sw.e.telling = false
 }
 
+// startPlugins starts the plugins of keyIDs that do not run on a node, and follows their journals from the beginning: what they were called for belongs to
+// this scenario.
 func (sw *encryptionSwitch) startPlugins(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		already := n.Plugin(k) != nil && n.Plugin(k).Status().Running()

@@ -52,6 +52,8 @@ func (ds *dataset) snapshot(ctx context.Context) error {
 	return nil
 }
 
+// restore puts the objects back as they were at the snapshot, behind the API servers, as a restored etcd does. Each object is announced before that: what was
+// written since is gone, and no loss.
 func (ds *dataset) restore(ctx context.Context) error {
 	ds.mu.Lock()
 	k := ds.kept

@@ -15,6 +15,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// selectProcesses are the processes that a selector names, at this moment. None is an error that says what there is.
 func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) ([]cluster.Target, error) {
 	switch s.Role {
 	case history.RoleEtcd:
@@ -33,6 +34,7 @@ func (ps *processes) selectProcesses(ctx context.Context, s scenario.Selector) (
 	return nil, fmt.Errorf("role %q: expected etcd, apiserver, plugin, reporter, aggregator, remote-kms or load-balancer", s.Role)
 }
 
+// selectOnNodes are processes of a role on the nodes that a selector names. A plugin that a selector names by a keyID must be there.
 func (ps *processes) selectOnNodes(s scenario.Selector) ([]cluster.Target, error) {
 	nodes, err := ps.selectReachable(s.Node, true, "")
 	if err != nil {

@@ -99,6 +99,7 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 // maxNodes is the scenario language's own limit; 300 MB of memory each.
 const maxNodes = 7
 
+// boot makes a control plane for a scenario. One that no reset makes good is marked at once, so that it serves no other scenario.
 func (b *Backend) boot(ctx context.Context, s *scenario.Scenario, progress func(string)) (*controlPlane, error) {
 	number, shared := b.Number()
 	shape := pool.ShapeOf(s)

@@ -45,6 +45,8 @@ func boot(ctx context.Context, on Ground, s pool.Shape, keyIDs []string, dir str
 	return p, p.start(ctx, keyIDs)
 }
 
+// makeControlPlane makes what all nodes share: etcd, the load balancer, and a link before that for aggregators and for other clients each, so that one can be
+// cut and the other not.
 func (p *controlPlane) makeControlPlane() (err error) {
 	data := filepath.Join(p.dir, "data")
 	if err := os.MkdirAll(data, 0o700); err != nil {

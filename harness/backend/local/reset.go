@@ -118,6 +118,7 @@ func (p *controlPlane) reconfigure(ctx context.Context, n *cluster.Node, keyIDs 
 	return n.Server.Kill(ctx)
 }
 
+// restorePlugins gives a node the plugins that the next scenario begins with, running and without faults.
 func (p *controlPlane) restorePlugins(ctx context.Context, n *cluster.Node, keyIDs []string) error {
 	for _, k := range keyIDs {
 		if g := n.Plugin(k); g != nil {

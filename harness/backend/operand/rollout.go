@@ -57,6 +57,7 @@ func ReadRollOut(text []byte) (r RollOut, err error) {
 	return r, nil
 }
 
+// add takes one provider of a configuration that an operator wrote. A placeholder is no provider: it has the number of an identity key.
 func (r *RollOut) add(p apiserverv1.ProviderConfiguration) error {
 	switch {
 	case p.KMS != nil:

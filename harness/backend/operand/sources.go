@@ -19,6 +19,7 @@ type sources struct {
 	nodes         *informer.Cache
 }
 
+// newSources are caches of what the operator writes and of the nodes; changed is called after every change. The pre-flight pods are in any namespace.
 func newSources(o Options, changed func()) *sources {
 	api := o.Client.CoreV1()
 	secrets := func(namespace string) *informer.Cache {

@@ -61,6 +61,8 @@ func (r *Recorder) anyServing() bool {
 	return err == nil
 }
 
+// DrainAudit returns when the audit log of a node was read up to now: a marker request is in it. An API server that has ended writes no more; a paused one
+// is an error, because its last lines are missing.
 func (r *Recorder) DrainAudit(ctx context.Context, n *cluster.Node) error {
 	switch n.Server.Status().Phase {
 	case cluster.Never, cluster.Ended:

@@ -60,6 +60,7 @@ func (c *ControlPlane) AddAggregated(spec controlplane.AggregatedSpec) (local.Se
 	return s, nil
 }
 
+// addAggregated adds one API server of an aggregated API. The first of a kind makes its group and, of all kinds, the aggregation layer.
 func (c *ControlPlane) addAggregated(spec controlplane.AggregatedSpec) (*server, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,6 +25,7 @@ type alternatives struct {
 // alternativesPoll is how often API servers are asked whether they are ready.
 const alternativesPoll = 250 * time.Millisecond
 
+// newAlternatives asks for the API servers that can be advertised in the background, until it is closed.
 func newAlternatives(c *ControlPlane) *alternatives {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &alternatives{cluster: c, cancel: cancel}
@@ -43,6 +44,7 @@ func newAlternatives(c *ControlPlane) *alternatives {
 	return a
 }
 
+// ask notes which API servers are ready now. One that is not is advertised to nobody.
 func (a *alternatives) ask(ctx context.Context) {
 	var ready []netip.AddrPort
 	for _, s := range a.cluster.all() {

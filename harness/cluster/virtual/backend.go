@@ -82,6 +82,8 @@ func (b *Backend) Unsupported(s *scenario.Scenario) []string {
 	return slices.Concat(lacks, cluster.UnsupportedAggregated(s), cluster.UnsupportedReleases(s))
 }
 
+// Prepare implements backend.Backend. The control plane is a ground of the local backend, with memory in the place of processes, so that everything above it
+// is the same code. It must be called in a bubble: Within has put the folder of the run into the context.
 func (b *Backend) Prepare(ctx context.Context, spec backend.Spec) (backend.Environment, error) {
 	types, err := store.LoadTypes(cmp.Or(b.options.CRDs, crds.Variant(spec.Scenario.Topology.CRDs)))
 	if err != nil {

@@ -102,6 +102,7 @@ func (c *ControlPlane) stands(b identity.Bound) bool {
 	return true
 }
 
+// Add implements local.Servers: an API server for a node, which does not run yet. Two of one name are an error.
 func (c *ControlPlane) Add(spec controlplane.ServerSpec) (local.NodeServer, error) {
 	s, err := newServer(c, spec.Name, nil)
 	if err == nil {
@@ -154,6 +155,7 @@ func (c *ControlPlane) find(node string) (*server, error) {
 	return nil, fmt.Errorf("the API server of %s: %w", node, controlplane.ErrNoServer)
 }
 
+// Start starts etcd and every API server, one after another: in virtual time that costs nothing, and the order is the same in each run.
 func (c *ControlPlane) Start(ctx context.Context, until controlplane.Readiness) error {
 	if err := c.etcd.Start(ctx); err != nil {
 		return err

@@ -321,6 +321,7 @@ func (u *unit) current() *run {
 	return u.newest
 }
 
+// Stop implements cluster.Unit. A program that does not end when it is asked is killed after stopTimeout, as a kubelet does after the grace period.
 func (u *unit) Stop(ctx context.Context) error {
 	r := u.current()
 	if r == nil {
@@ -400,6 +401,7 @@ func (u *unit) Resume(context.Context) error {
 	return nil
 }
 
+// hold pauses or silences the run, or ends that. Only a change is recorded.
 func (u *unit) hold(held bool, state string, hold func(host string, on bool)) {
 	r := u.current()
 	if r == nil {

@@ -47,6 +47,7 @@ func (g *ground) EndWatches(node string, expired bool) {
 	}
 }
 
+// Observe hands over each state of some objects from the store itself: no watch can lose one, and none costs time.
 func (g *ground) Observe(to *watch.Sequence, targets []watch.Target) {
 	of := map[store.Key]watch.Target{}
 	for _, t := range targets {

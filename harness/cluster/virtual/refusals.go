@@ -54,6 +54,7 @@ func (f *refusal) stop() {
 	}
 }
 
+// end ends the refusals that match. What is told of their end is called without the lock, because it records.
 func (r *refusals) end(match func(*refusal) bool) {
 	r.mu.Lock()
 	var ended []*refusal

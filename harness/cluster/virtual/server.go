@@ -125,6 +125,8 @@ func (s *server) Start(ctx context.Context, until controlplane.Readiness) error 
 	return s.WaitReady(ctx, until)
 }
 
+// launch starts an API server unless it runs, from the files that it has now, as a process does. An aggregated one first asks the kube-apiserver of its
+// node, as the library does at its start. What it opened before an error is closed again.
 func (s *server) launch(ctx context.Context) error {
 	if !s.Status().Running() {
 		s.cluster.machine.boot(s.host)
@@ -340,6 +342,8 @@ func (s *server) Status() cluster.Status {
 // shortestToken is what kube-apiserver's validation demands of a TokenRequest (pkg/apis/authentication/validation).
 const shortestToken = 10 * time.Minute
 
+// token answers a TokenRequest as kube-apiserver does: it lives an hour unless the request says otherwise, at least ten minutes. It names the node of the
+// pod that it is bound to, because the admission policy for reporters goes by that.
 func (s *server) token(q *apiserver.Request) (any, error) {
 	var request authentication.TokenRequest
 	if err := yaml.Unmarshal(q.Body, &request); err != nil {
