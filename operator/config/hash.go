@@ -46,6 +46,11 @@ func (w Wanted) KeyHash() string {
 	return hash(w.KMS.Provider, "", chosen)
 }
 
+// OtherKey reports whether it encrypts with another key.
+func (w Wanted) OtherKey(than Wanted) bool {
+	return w.Type != than.Type || w.KeyHash() != than.KeyHash()
+}
+
 // ContentHash tells the content of a Secret or ConfigMap from another one, without a trace of it: 16 hexadecimal digits of the SHA-256.
 func ContentHash(data map[string][]byte) string {
 	sum := sha256.New()

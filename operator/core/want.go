@@ -14,7 +14,7 @@ func (d *decision) want() bool {
 	if w.Invalid != "" || w.Wanted == d.top.Wanted() {
 		return false
 	}
-	other := d.otherKey()
+	other := w.OtherKey(d.top.Wanted())
 	if d.top.ID == revision.Plain && w.Type == config.Identity {
 		return false
 	}
@@ -33,12 +33,6 @@ func (d *decision) want() bool {
 	}
 	d.plan.do(CreateKey{d.newKey()})
 	return true
-}
-
-// otherKey says whether what is wanted encrypts with another key than the newest.
-func (d *decision) otherKey() bool {
-	have, want := d.top.Wanted(), d.Wanted.Wanted
-	return have.Type != want.Type || have.KeyHash() != want.KeyHash()
 }
 
 func (d *decision) newKey() revision.Key {
@@ -85,7 +79,7 @@ func (d *decision) checked() bool {
 // whether it has done something.
 func (d *decision) mend() bool {
 	p, there := d.plugins.Of(d.top.ID)
-	if !there || d.Wanted.Invalid != "" || d.otherKey() || len(d.waits(revision.Plugin{KeyID: d.top.ID, Config: p})) == 0 {
+	if !there || d.Wanted.Invalid != "" || d.Wanted.OtherKey(d.top.Wanted()) || len(d.waits(revision.Plugin{KeyID: d.top.ID, Config: p})) == 0 {
 		return false
 	}
 	return d.want()

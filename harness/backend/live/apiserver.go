@@ -35,6 +35,7 @@ type apiServer struct {
 	procs      *processes
 	changes    *nodeChanges
 	data       *dataset
+	recovery   *recovery
 	encrypting *encryptionSwitch
 	statuses   *statuses
 	sut        *systemUnderTest
@@ -78,6 +79,7 @@ func newAPIServer(r *run, of cluster.APIServer, operator, logDir string, sink re
 func (e *apiServer) withParts() *apiServer {
 	e.faults, e.procs, e.changes, e.encrypting = &faults{e: e}, &processes{e: e}, &nodeChanges{e: e, turn: turn.New()}, &encryptionSwitch{e: e}
 	e.data = newDataset(e)
+	e.recovery = &recovery{dataset: e.data}
 	e.statuses = &statuses{e: e, conditions: map[string]map[string]cluster.Object{}}
 	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}, legacy: map[string]string{}}, &operatedParts{e: e}
 	return e

@@ -48,8 +48,7 @@ type dataset struct {
 	random  *mathrand.ChaCha8
 	written map[string]history.Data // secrets by name
 	serial  int
-	loaded  int // objects that loads wanted to make
-	kept    *kept
+	loaded  int    // objects that loads wanted to make
 	busy    string // the secret that is being written again and again: nobody can say what a read of it should give
 }
 
@@ -80,14 +79,14 @@ func (ds *dataset) data(ctx context.Context, a *scenario.Data) error {
 	case op == scenario.DataMigrate:
 		return ds.migrateData(ctx)
 	case op == scenario.DataUnreadable:
-		_, err := ds.unreadable(ctx, count)
+		_, err := ds.e.recovery.unreadable(ctx, count)
 		return err
 	case op == scenario.DataDiscard:
-		return ds.discard(ctx, count)
+		return ds.e.recovery.discard(ctx, count)
 	case op == scenario.DataSnapshot:
-		return ds.snapshot(ctx)
+		return ds.e.recovery.snapshot(ctx)
 	case op == scenario.DataRestore:
-		return ds.restore(ctx)
+		return ds.e.recovery.restore(ctx)
 	default:
 		return fmt.Errorf("data: op %q: expected write, verify, migrate, unreadable, discard, snapshot or restore", op)
 	}

@@ -25,54 +25,60 @@ type kept struct {
 	written map[string]history.Data
 }
 
+// recovery is what is done to objects behind the API servers, or when these cannot read them.
+type recovery struct {
+	*dataset
+	kept *kept // guarded by mu
+}
+
 // snapshot keeps the namespace of the objects as etcd has it. The rest of etcd stays as it is when that is restored: nodes keep their configuration files as well.
-func (ds *dataset) snapshot(ctx context.Context) error {
-	ds.mu.Lock()
-	k := &kept{written: maps.Clone(ds.written)}
-	ds.mu.Unlock()
-	for _, of := range ds.kinds() {
+func (r *recovery) snapshot(ctx context.Context) error {
+	r.mu.Lock()
+	k := &kept{written: maps.Clone(r.written)}
+	r.mu.Unlock()
+	for _, of := range r.kinds() {
 		from := of.Registry + cluster.DataNamespace + "/"
-		restore, err := ds.e.controlPlane.Storage.Snapshot(ctx, from, atrest.PrefixEnd(from))
+		restore, err := r.e.controlPlane.Storage.Snapshot(ctx, from, atrest.PrefixEnd(from))
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		k.restore = append(k.restore, restore)
 	}
 	for name, d := range k.written {
-		stored, err := atrest.Read(ctx, ds.e.controlPlane.Storage, ds.of(name).Registry+cluster.DataNamespace+"/"+name)
+		stored, err := atrest.Read(ctx, r.e.controlPlane.Storage, r.of(name).Registry+cluster.DataNamespace+"/"+name)
 		if err != nil {
 			return fmt.Errorf("snapshot: %w", err)
 		}
 		d.Provider = stored.Provider
 		k.written[name] = d
 	}
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	ds.kept = k
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.kept = k
 	return nil
 }
 
 // restore puts the objects back as they were at the snapshot, behind the API servers, as a restored etcd does. Each object is announced before that: what was
 // written since is gone, and no loss.
-func (ds *dataset) restore(ctx context.Context) error {
-	ds.mu.Lock()
-	k := ds.kept
-	ds.mu.Unlock()
+func (r *recovery) restore(ctx context.Context) error {
+	r.mu.Lock()
+	k := r.kept
+	r.mu.Unlock()
 	if k == nil {
 		return errors.New("restore: there is no snapshot")
 	}
-	ds.mu.Lock()
-	late := maps.Clone(ds.written)
-	ds.written = maps.Clone(k.written)
-	ds.mu.Unlock()
+	r.mu.Lock()
+	late := maps.Clone(r.written)
+	r.written = maps.Clone(k.written)
+	r.mu.Unlock()
 	// first: an inventory of the time in between must not find what nobody has announced
 	for _, name := range slices.Sorted(maps.Keys(k.written)) {
 		delete(late, name)
 		d := k.written[name]
-		ds.recordData(history.Data{Op: history.DataRestored, Object: d.Object, Digest: d.Digest, Provider: d.Provider}, nil)
+		r.recordData(history.Data{Op: history.DataRestored, Object: d.Object, Digest: d.Digest, Provider: d.Provider}, nil)
 	}
 	for _, name := range slices.Sorted(maps.Keys(late)) {
-		ds.recordData(history.Data{Op: history.DataRestored, Object: late[name].Object}, nil)
+		r.recordData(history.Data{Op: history.DataRestored, Object: late[name].Object}, nil)
 	}
 	for _, restore := range k.restore {
 		if err := restore(ctx); err != nil {
@@ -84,13 +90,13 @@ func (ds *dataset) restore(ctx context.Context) error {
 
 // unreadable finds so many objects that cannot be read, through every API server that runs: the error of a list names them, and of the namespace no others
 // (KEP-3926).
-func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, err error) {
+func (r *recovery) unreadable(ctx context.Context, count int) (names []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	for _, n := range ds.e.serving() {
+	for _, n := range r.e.serving() {
 		var seen error
 		err := poll.Until(ctx, readAgain, func() (bool, error) {
-			found, err := ds.unreadableOf(ctx, n, count)
+			found, err := r.unreadableOf(ctx, n, count)
 			if names = found; seen == nil || ctx.Err() == nil { // at the end a request was given up, which says nothing
 				seen = err
 			}
@@ -103,9 +109,9 @@ func (ds *dataset) unreadable(ctx context.Context, count int) (names []string, e
 	return names, nil
 }
 
-func (ds *dataset) unreadableOf(ctx context.Context, n *cluster.Node, count int) ([]string, error) {
+func (r *recovery) unreadableOf(ctx context.Context, n *cluster.Node, count int) ([]string, error) {
 	var named []string
-	for _, of := range ds.kinds() {
+	for _, of := range r.kinds() {
 		keys, err := unreadableIn(ctx, n, of)
 		if err != nil {
 			return nil, err
@@ -117,7 +123,7 @@ func (ds *dataset) unreadableOf(ctx context.Context, n *cluster.Node, count int)
 		}
 	}
 	slices.Sort(named)
-	names, err := ds.unread(ctx, n)
+	names, err := r.unread(ctx, n)
 	if err == nil && (len(names) != count || !slices.Equal(names, named)) {
 		err = fmt.Errorf("%s cannot read %d objects (%s), and its list names %d (%s): expected %d", n.Name, len(names), strings.Join(names, ", "), len(named), strings.Join(named, ", "), count)
 	}
@@ -149,12 +155,12 @@ func unreadableIn(ctx context.Context, n *cluster.Node, of cluster.Encrypted) (k
 const listLimit = 10_000
 
 // unread are the objects that an API server cannot read one by one.
-func (ds *dataset) unread(ctx context.Context, n *cluster.Node) (names []string, err error) {
-	ds.mu.Lock()
-	all := slices.Sorted(maps.Keys(ds.written))
-	ds.mu.Unlock()
+func (r *recovery) unread(ctx context.Context, n *cluster.Node) (names []string, err error) {
+	r.mu.Lock()
+	all := slices.Sorted(maps.Keys(r.written))
+	r.mu.Unlock()
 	for _, name := range all {
-		_, err := n.DirectClient().Resource(ds.of(name).Resource).Namespace(cluster.DataNamespace).Get(ctx, name, metav1.GetOptions{})
+		_, err := n.DirectClient().Resource(r.of(name).Resource).Namespace(cluster.DataNamespace).Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case err == nil:
 		case apierrors.IsInternalError(err):
@@ -171,18 +177,18 @@ const verbUnsafeDelete = "unsafe-delete-ignore-read-errors"
 
 // discard deletes so many objects that cannot be read. It tries before that what an API server must refuse: without the option, without the verb, and of
 // an object that can be read.
-func (ds *dataset) discard(ctx context.Context, count int) error {
-	names, err := ds.unreadable(ctx, count)
+func (r *recovery) discard(ctx context.Context, count int) error {
+	names, err := r.unreadable(ctx, count)
 	if err != nil {
 		return err
 	}
-	n := ds.e.serving()[0]
-	deleter, err := ds.clientWith(ctx, n, "kmsharness-deleter", "delete")
+	n := r.e.serving()[0]
+	deleter, err := r.clientWith(ctx, n, "kmsharness-deleter", "delete")
 	if err != nil {
 		return err
 	}
 	defer deleter.Close()
-	discarder, err := ds.clientWith(ctx, n, "kmsharness-discarder", "delete", verbUnsafeDelete)
+	discarder, err := r.clientWith(ctx, n, "kmsharness-discarder", "delete", verbUnsafeDelete)
 	if err != nil {
 		return err
 	}
@@ -196,18 +202,18 @@ func (ds *dataset) discard(ctx context.Context, count int) error {
 	}{
 		{deleter, names[0], false, apierrors.IsInternalError, "a deletion of an object that cannot be read"},
 		{deleter, names[0], true, apierrors.IsForbidden, "the option for a user without the verb " + verbUnsafeDelete},
-		{discarder, ds.readable(names), true, apierrors.IsConflict, "the option for an object that can be read"},
+		{discarder, r.readable(names), true, apierrors.IsConflict, "the option for an object that can be read"},
 	}
 	for _, try := range tries {
 		if try.name == "" {
 			continue
 		}
-		if err := ds.remove(ctx, try.by, try.name, try.unsafe, try.expected); err != nil {
+		if err := r.remove(ctx, try.by, try.name, try.unsafe, try.expected); err != nil {
 			return fmt.Errorf("discard %s: %s: it was not refused as it should be: %w", try.name, try.what, err)
 		}
 	}
 	gone := func(err error) bool { return err == nil }
-	for _, of := range ds.kinds() { // those of other namespaces are the harness's own
+	for _, of := range r.kinds() { // those of other namespaces are the harness's own
 		keys, err := unreadableIn(ctx, n, of)
 		if err != nil {
 			return err
@@ -221,23 +227,23 @@ func (ds *dataset) discard(ctx context.Context, count int) error {
 		}
 	}
 	for _, name := range names {
-		if err := ds.remove(ctx, discarder, name, true, gone); err != nil {
+		if err := r.remove(ctx, discarder, name, true, gone); err != nil {
 			return fmt.Errorf("discard %s: %w", name, err)
 		}
-		ds.mu.Lock()
-		was := ds.written[name]
-		delete(ds.written, name)
-		ds.mu.Unlock()
-		ds.recordData(history.Data{Op: history.DataRestored, Object: was.Object}, nil)
+		r.mu.Lock()
+		was := r.written[name]
+		delete(r.written, name)
+		r.mu.Unlock()
+		r.recordData(history.Data{Op: history.DataRestored, Object: was.Object}, nil)
 	}
 	return nil
 }
 
 // readable is an object that is not among some; empty: there is none.
-func (ds *dataset) readable(not []string) string {
-	ds.mu.Lock()
-	defer ds.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(ds.written)) {
+func (r *recovery) readable(not []string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(r.written)) {
 		if !slices.Contains(not, name) {
 			return name
 		}
@@ -245,8 +251,8 @@ func (ds *dataset) readable(not []string) string {
 	return ""
 }
 
-func (ds *dataset) remove(ctx context.Context, by *cluster.Client, name string, unsafe bool, expected func(error) bool) error {
-	return remove(ctx, by, ds.of(name), cluster.DataNamespace, name, unsafe, expected)
+func (r *recovery) remove(ctx context.Context, by *cluster.Client, name string, unsafe bool, expected func(error) bool) error {
+	return remove(ctx, by, r.of(name), cluster.DataNamespace, name, unsafe, expected)
 }
 
 // remove deletes an object. An API server learns of roles some time after they are made: what is not expected is tried again.
@@ -268,10 +274,10 @@ func remove(ctx context.Context, by *cluster.Client, of cluster.Encrypted, names
 }
 
 // clientWith is a client of an API server for a user who may do some verbs with the objects, and nothing else.
-func (ds *dataset) clientWith(ctx context.Context, n *cluster.Node, name string, verbs ...string) (*cluster.Client, error) {
+func (r *recovery) clientWith(ctx context.Context, n *cluster.Node, name string, verbs ...string) (*cluster.Client, error) {
 	const group = "rbac.authorization.k8s.io"
 	var rules []any
-	for _, of := range ds.kinds() {
+	for _, of := range r.kinds() {
 		rules = append(rules, cluster.Object{"apiGroups": []any{of.Resource.Group}, "resources": []any{of.Resource.Resource}, "verbs": anyOf(verbs)})
 	}
 	role := cluster.NewObject(group+"/v1", "ClusterRole", name, cluster.Object{"rules": rules})
@@ -284,7 +290,7 @@ func (ds *dataset) clientWith(ctx context.Context, n *cluster.Node, name string,
 			return nil, err
 		}
 	}
-	config, err := ds.e.controlPlane.Credentials.RESTConfig(name, nil, n.URL)
+	config, err := r.e.controlPlane.Credentials.RESTConfig(name, nil, n.URL)
 	if err != nil {
 		return nil, err
 	}

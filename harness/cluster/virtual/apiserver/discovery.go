@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/kmsharness/kmsharness/harness/cluster/virtual/store"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -29,19 +30,19 @@ func (s *Server) other(w http.ResponseWriter, q *Request) {
 	case q.Path == "/api":
 		write(w, http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case q.Path == "/apis":
-		write(w, http.StatusOK, s.groups())
+		write(w, http.StatusOK, groups(s.Cluster.types))
 	case len(p) == 2 && p[0] == "api":
-		write(w, http.StatusOK, s.resources(schema.GroupVersion{Version: p[1]}))
+		write(w, http.StatusOK, resources(s.Cluster.types, schema.GroupVersion{Version: p[1]}))
 	case len(p) == 3 && p[0] == "apis":
-		write(w, http.StatusOK, s.resources(schema.GroupVersion{Group: p[1], Version: p[2]}))
+		write(w, http.StatusOK, resources(s.Cluster.types, schema.GroupVersion{Group: p[1], Version: p[2]}))
 	default:
 		http.NotFound(w, q.HTTP)
 	}
 }
 
-func (s *Server) groups() metav1.APIGroupList {
+func groups(types *store.Types) metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for _, t := range s.Cluster.types.All() {
+	for _, t := range types.All() {
 		gv := metav1.GroupVersionForDiscovery{GroupVersion: t.Resource.GroupVersion().String(), Version: t.Resource.Version}
 		last := len(list.Groups) - 1
 		switch {
@@ -55,9 +56,9 @@ func (s *Server) groups() metav1.APIGroupList {
 	return list
 }
 
-func (s *Server) resources(gv schema.GroupVersion) metav1.APIResourceList {
+func resources(types *store.Types, gv schema.GroupVersion) metav1.APIResourceList {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
-	for _, t := range s.Cluster.types.All() {
+	for _, t := range types.All() {
 		if t.Resource.GroupVersion() != gv {
 			continue
 		}
