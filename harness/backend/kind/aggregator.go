@@ -172,7 +172,7 @@ func (r *replica) held() *held {
 	return r.unit
 }
 
-// Start implements live.Unit, and so do the others.
+// Start implements cluster.Unit, and so do the others.
 func (r *replica) Start(ctx context.Context) error  { return r.held().Start(ctx) }
 func (r *replica) Stop(ctx context.Context) error   { return r.held().Stop(ctx) }
 func (r *replica) Kill(ctx context.Context) error   { return r.held().Kill(ctx) }
@@ -232,7 +232,7 @@ func replicasOn(node string, deployments []*deployment) []*replica {
 	return all
 }
 
-// places are the pods of Deployments in which programs of an API server run. They implement live.Places.
+// places are the pods of Deployments in which programs of an API server run. They implement cluster.Places.
 type places struct {
 	*controlPlane
 	aggregators *deployment

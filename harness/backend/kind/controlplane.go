@@ -37,7 +37,7 @@ func shapeOf(s *scenario.Scenario) pool.Shape {
 	return is
 }
 
-// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a live.ControlPlane.
+// controlPlane is one kind cluster that scenarios use one after another. What it consists of is embedded: it implements most interfaces of a cluster.ControlPlane.
 type controlPlane struct {
 	*cluster.Host // of the remote KMS
 	*cluster.Tainted
@@ -230,7 +230,7 @@ func (p *controlPlane) create(ctx context.Context, server string, objects ...run
 	return controlplane.Install(ctx, []*rest.Config{config}, all...)
 }
 
-// Collect implements live.Recording: the static pods and the kubeadm configuration of every node, and kind's own export.
+// Collect implements cluster.Recording: the static pods and the kubeadm configuration of every node, and kind's own export.
 func (p *controlPlane) Collect(ctx context.Context, dir string, progress func(string)) error {
 	var errs []error
 	for _, n := range p.nodes.List() {

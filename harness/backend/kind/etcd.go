@@ -57,7 +57,7 @@ func (e *etcdMembers) through(do func(node string) error) error {
 	return errors.Join(errs...)
 }
 
-// RangeEtcd implements live.Storage.
+// RangeEtcd implements cluster.Storage.
 func (e *etcdMembers) RangeEtcd(ctx context.Context, r cluster.Range) (found []cluster.KeyValue, more bool, err error) {
 	err = e.through(func(node string) (err error) {
 		found, more, err = cluster.RangeEtcdGateway(ctx, e.transport(), e.url(node), r)
@@ -66,7 +66,7 @@ func (e *etcdMembers) RangeEtcd(ctx context.Context, r cluster.Range) (found []c
 	return found, more, err
 }
 
-// Snapshot implements live.Storage.
+// Snapshot implements cluster.Storage.
 func (e *etcdMembers) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
 	return cluster.SnapshotEtcdGateway(ctx, e, from, end, func(ctx context.Context, path string, question any) error {
 		return e.through(func(node string) error { return e.ask(ctx, node, path, question, nil) })
@@ -104,7 +104,7 @@ func (e *etcdMembers) ask(ctx context.Context, node, path string, question, answ
 	return cluster.AskEtcdGateway(ctx, e.transport(), e.url(node)+path, question, answer)
 }
 
-// Etcd implements live.Storage.
+// Etcd implements cluster.Storage.
 func (e *etcdMembers) Etcd(node string) ([]cluster.Target, error) {
 	var all []cluster.Target
 	for _, name := range e.nodes.Names() {
@@ -142,5 +142,5 @@ func (e *etcdMembers) member(identity history.Process) cluster.Unit {
 	}}
 }
 
-// Status implements live.Unit.
+// Status implements cluster.Unit.
 func (etcdMember) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }

@@ -45,7 +45,7 @@ type breakage struct {
 	proxy bool
 }
 
-// SetLink implements live.Network.
+// SetLink implements cluster.Network.
 func (ls *links) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	if l.From == cluster.FromClient {
 		return ls.front.Set(f)

@@ -56,7 +56,7 @@ func (l *loadBalancer) become(ctx context.Context, phase cluster.Phase, state st
 	return nil
 }
 
-// Start implements live.Unit.
+// Start implements cluster.Unit.
 func (l *loadBalancer) Start(ctx context.Context) error {
 	if l.Status().Running() {
 		return nil
@@ -67,7 +67,7 @@ func (l *loadBalancer) Start(ctx context.Context) error {
 	return until(ctx, readyPoll, "start the load balancer", asking(l.client, "/livez"))
 }
 
-// Status implements live.Unit.
+// Status implements cluster.Unit.
 func (l *loadBalancer) Status() cluster.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -271,7 +271,7 @@ func (s *server) started(ctx context.Context) error {
 	return s.Ready(ctx)
 }
 
-// Start implements live.Unit: it returns when the API server lives, which it always comes to, and gives it a moment to become
+// Start implements cluster.Unit: it returns when the API server lives, which it always comes to, and gives it a moment to become
 // ready, which it does not while a plugin is dead.
 func (s *server) Start(ctx context.Context) error {
 	if err := s.held.Start(ctx); err != nil {
@@ -286,7 +286,7 @@ func (s *server) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Ready implements live.Server.
+// Ready implements cluster.Server.
 func (s *server) Ready(ctx context.Context) error {
 	return until(ctx, readyPoll, "wait until "+s.info.URL+" is ready", s.ask("/readyz"))
 }
@@ -320,7 +320,7 @@ func (s *server) reset(ctx context.Context, n *cluster.Node, keyIDs []string) er
 	return s.Ready(ctx)
 }
 
-// SetEncryption implements live.Server.
+// SetEncryption implements cluster.Server.
 func (s *server) SetEncryption(told cluster.Encryption) (hash string, err error) {
 	text, err := encryptionText(told, s.resources)
 	if err != nil {
@@ -329,7 +329,7 @@ func (s *server) SetEncryption(told cluster.Encryption) (hash string, err error)
 	return s.RollOut(text)
 }
 
-// RollOut implements live.Server: in the node the sockets are where the file says. The file is put in place in one step.
+// RollOut implements cluster.Server: in the node the sockets are where the file says. The file is put in place in one step.
 func (s *server) RollOut(file []byte) (hash string, err error) {
 	if err := atomicfile.Write(s.info.EncryptionFile, file, 0o644); err != nil {
 		return "", fmt.Errorf("encryption configuration: %w", err)

@@ -20,7 +20,7 @@ const joinTimeout = 4 * time.Minute
 // membership changes which nodes the cluster has.
 type membership struct{ *controlPlane }
 
-// AddNode implements live.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
+// AddNode implements cluster.Topology: kind makes the container, kubeadm joins it, and it is wired like the others.
 func (p membership) AddNode(ctx context.Context, name string, told cluster.Encryption, joined func(context.Context) error) (*cluster.Node, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinTimeout+injectTimeout)
 	defer cancel()
@@ -103,7 +103,7 @@ func copyShared(ctx context.Context, from, to container) error {
 	return to.feed(ctx, strings.NewReader(text), "sh", "-c", "umask 077; mkdir -p /etc/kubernetes && base64 -d | tar -C /etc/kubernetes -x")
 }
 
-// Isolate implements live.Topology: out of the load balancer, and drained.
+// Isolate implements cluster.Topology: out of the load balancer, and drained.
 func (p membership) Isolate(ctx context.Context, n *cluster.Node) error {
 	p.change(n.Name, func(m *machine) { m.leaving = true })
 	if err := p.lb.lead(ctx, p.serving()); err != nil {
@@ -148,7 +148,7 @@ func (p membership) drain(ctx context.Context, n *cluster.Node) error {
 	return group.Wait()
 }
 
-// RemoveNode implements live.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
+// RemoveNode implements cluster.Topology. Its etcd member leaves first: without that, one of two could not be removed any more.
 func (p membership) RemoveNode(ctx context.Context, n *cluster.Node) error {
 	p.nodes.Remove(n.Name)
 	defer n.Close()

@@ -386,12 +386,12 @@ func (f podFiles) giveUnderTest(shared string) error {
 	return errors.Join(errs...)
 }
 
-// AddPlugin implements live.PluginStarter, also for aggregated API servers.
+// AddPlugin implements cluster.PluginStarter, also for aggregated API servers.
 func (p *controlPlane) AddPlugin(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	return serverOf(n).plugins.start(ctx, n, keyID)
 }
 
-// TryPlugin implements live.PluginStarter.
+// TryPlugin implements cluster.PluginStarter.
 func (p *controlPlane) TryPlugin(ctx context.Context, keyID string) (*cluster.Plugin, error) {
 	return p.try(ctx, cluster.HostPlugin{KeyID: keyID, Profile: &p.profile})
 }

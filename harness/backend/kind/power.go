@@ -30,7 +30,7 @@ var _ cluster.Unit = (*nodesUnit)(nil)
 // kubePods are the static pods of kube-apiserver, with their nodes.
 type kubePods struct{ *controlPlane }
 
-// NodeUnit implements live.Processes.
+// NodeUnit implements cluster.Processes.
 func (p kubePods) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	if role == history.RolePod {
 		return &staticPods{broken{errPodRuns}, p.controlPlane, nodes, ready}
@@ -53,7 +53,7 @@ func (m *nodesUnit) inState(ctx context.Context, states ...string) (containers [
 	return containers, nodes, nil
 }
 
-// Kill implements live.Unit.
+// Kill implements cluster.Unit.
 func (m *nodesUnit) Kill(ctx context.Context) error {
 	containers, nodes, err := m.inState(ctx, "running", "paused")
 	if err == nil {
@@ -83,17 +83,17 @@ func (m *nodesUnit) unlessTainted(err error) error {
 	return err
 }
 
-// Stop implements live.Unit.
+// Stop implements cluster.Unit.
 func (m *nodesUnit) Stop(context.Context) error {
 	return errors.New("a node is not stopped but killed: it loses its power")
 }
 
-// Pause implements live.Unit.
+// Pause implements cluster.Unit.
 func (m *nodesUnit) Pause(ctx context.Context) error {
 	return m.freeze(ctx, "pause", "running", history.ProcessPaused, m.units.freeze)
 }
 
-// Resume implements live.Unit. What the scenario had paused before the node goes on standing still.
+// Resume implements cluster.Unit. What the scenario had paused before the node goes on standing still.
 func (m *nodesUnit) Resume(ctx context.Context) error {
 	return m.freeze(ctx, "unpause", "paused", history.ProcessResumed, m.units.thaw)
 }
@@ -127,7 +127,7 @@ func (m *nodesUnit) freeze(ctx context.Context, verb, from, to string, record fu
 	return nil
 }
 
-// Start implements live.Unit.
+// Start implements cluster.Unit.
 func (m *nodesUnit) Start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, powerTimeout)
 	defer cancel()
@@ -160,7 +160,7 @@ func (m *nodesUnit) isBack(ctx context.Context, n *cluster.Node) error {
 	return runsAgain(ctx, n, m.units.regain(history.RoleNode, n.Name), m.ready)
 }
 
-// Status implements live.Unit: what happened to nodes is the scenario's to know.
+// Status implements cluster.Unit: what happened to nodes is the scenario's to know.
 func (m *nodesUnit) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }
 
 // keepAddresses keeps the addresses of nodes that lost their power, beside those that are kept already.

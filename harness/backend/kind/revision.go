@@ -64,7 +64,7 @@ func makeNamespace(ctx context.Context, p *controlPlane) error {
 	return p.create(ctx, through.URL, &corev1.Namespace{TypeMeta: typeOf("v1", "Namespace"), ObjectMeta: metav1.ObjectMeta{Name: p.podNamespace()}})
 }
 
-// Roll implements live.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
+// Roll implements cluster.Roller: the kubelet ends the pod, its manifest changes, and the kubelet starts it. The next attempt goes on where one failed, or
 // where a plugin could not run.
 func (p kubePods) Roll(ctx context.Context, n *cluster.Node, r cluster.PodRevision) (made cluster.Pod, err error) {
 	s := serverOf(n)
@@ -190,7 +190,7 @@ func (s *server) answer(ctx context.Context, n *cluster.Node, ran bool, ready fu
 	return nil
 }
 
-// Roll implements live.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. It
+// Roll implements cluster.Roller: the programs end, the Deployment changes while it has no pod, and the next pod has what the revision has. It
 // fails after podTimeout, for example while no controller manager runs; the next attempt goes on from there.
 func (f *aggregatedServers) Roll(ctx context.Context, n *cluster.Node, r cluster.PodRevision) (made cluster.Pod, err error) {
 	ctx, cancel := context.WithTimeout(ctx, podTimeout)

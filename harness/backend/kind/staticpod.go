@@ -60,12 +60,12 @@ func eachPod(ctx context.Context, p *controlPlane, name string, nodes []*cluster
 	})
 }
 
-// Stop implements live.Unit: the kubelet ends the API server, then the sidecars.
+// Stop implements cluster.Unit: the kubelet ends the API server, then the sidecars.
 func (p *staticPods) Stop(ctx context.Context) error {
 	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error { return p.end(ctx, n, false) })
 }
 
-// Kill implements live.Unit: without its manifest the kubelet does not start again what dies.
+// Kill implements cluster.Unit: without its manifest the kubelet does not start again what dies.
 func (p *staticPods) Kill(ctx context.Context) error {
 	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error { return p.end(ctx, n, true) })
 }
@@ -131,7 +131,7 @@ func forgetsPod(ctx context.Context, c container, kubelet *cluster.Client) error
 	return err
 }
 
-// Start implements live.Unit.
+// Start implements cluster.Unit.
 func (p *staticPods) Start(ctx context.Context) error {
 	return p.each(ctx, func(ctx context.Context, n *cluster.Node) error {
 		if err := p.controlPlane.container(n.Name).move(ctx, parked, manifest); err != nil {
@@ -141,7 +141,7 @@ func (p *staticPods) Start(ctx context.Context) error {
 	})
 }
 
-// Status implements live.Unit: what happened to pods is the scenario's to know.
+// Status implements cluster.Unit: what happened to pods is the scenario's to know.
 func (p *staticPods) Status() cluster.Status { return cluster.Status{Phase: cluster.Running} }
 
 // staticPod is the name of the API server's pod on a node.
@@ -174,7 +174,7 @@ func unitOf(t cluster.Target) (string, error) {
 	return "", fmt.Errorf("role %s has no container of its own: expected plugin, reporter or apiserver", t.Identity.Role)
 }
 
-// RestartContainer implements live.Processes: the kubelet starts again what has died.
+// RestartContainer implements cluster.Processes: the kubelet starts again what has died.
 func (p kubePods) RestartContainer(ctx context.Context, t cluster.Target, ready func(*cluster.Target)) error {
 	node := t.Identity.Node
 	return p.restart(ctx, t, "", ready, func(unit string) string {

@@ -235,7 +235,7 @@ const stateTimeout = 2 * time.Second
 // readyPoll is how often a starting unit is asked whether it answers.
 const readyPoll = 50 * time.Millisecond
 
-// held is a live.Unit below the supervisor in a container.
+// held is a cluster.Unit below the supervisor in a container.
 type held struct {
 	unitKey
 	client supervisor.Client
@@ -256,7 +256,7 @@ func newHeld(k unitKey) (*held, error) {
 	return &held{unitKey: k, client: c}, nil
 }
 
-// Start implements live.Unit.
+// Start implements cluster.Unit.
 func (u *held) Start(ctx context.Context) error {
 	if u.command != nil && !u.Status().Running() {
 		if err := u.writeCommand(ctx); err != nil {
@@ -288,7 +288,7 @@ func (u *held) writeCommand(ctx context.Context) error {
 	return nil
 }
 
-// Stop implements live.Unit, and so do the others.
+// Stop implements cluster.Unit, and so do the others.
 func (u *held) Stop(ctx context.Context) error   { return u.do(ctx, "stop", u.client.Stop) }
 func (u *held) Kill(ctx context.Context) error   { return u.do(ctx, "kill", u.client.Kill) }
 func (u *held) Pause(ctx context.Context) error  { return u.do(ctx, "pause", u.client.Pause) }
@@ -319,7 +319,7 @@ func (u *held) awaitSupervisor(ctx context.Context) error {
 	})
 }
 
-// Status implements live.Unit. A unit whose container is gone has crashed: nobody ended it through the supervisor.
+// Status implements cluster.Unit. A unit whose container is gone has crashed: nobody ended it through the supervisor.
 func (u *held) Status() cluster.Status {
 	s, err := u.state(context.Background())
 	if err != nil {

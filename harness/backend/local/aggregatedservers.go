@@ -70,7 +70,7 @@ func (f *aggregatedServers) makeNode(ctx context.Context, beside *cluster.Node, 
 	return err
 }
 
-// AddPod implements live.PodAdder. The pod has sockets, plugins and an API server of its own, behind the same Service.
+// AddPod implements cluster.PodAdder. The pod has sockets, plugins and an API server of its own, behind the same Service.
 func (f *aggregatedServers) AddPod(ctx context.Context, first *cluster.Node, told cluster.Encryption) (*cluster.Node, error) {
 	f.MarkDirty("an API server has a second pod on a node")
 	g := &aggregatedServers{controlPlane: f.controlPlane, Stub: f.Stub, program: f.program, lb: f.lb}
@@ -91,7 +91,7 @@ func (f *aggregatedServers) AddPod(ctx context.Context, first *cluster.Node, tol
 	return n, g.lb.Add(s.Info().Name, s.Info().Addr)
 }
 
-// RemovePod implements live.PodAdder.
+// RemovePod implements cluster.PodAdder.
 func (f *aggregatedServers) RemovePod(ctx context.Context, n *cluster.Node) error {
 	return errors.Join(f.lb.Remove(n.Server.(apiServer).Info().Name), n.Server.Stop(ctx), n.EndPlugins(ctx))
 }

@@ -120,7 +120,7 @@ func (a *apiServers) AggregatorPlace(i int) cluster.Place {
 // OperatorPlace is beside the aggregator.
 func (a *apiServers) OperatorPlace() cluster.Place { return a.AggregatorPlace(1) }
 
-// AddPlugin implements live.PluginStarter: plugins are processes of this machine.
+// AddPlugin implements cluster.PluginStarter: plugins are processes of this machine.
 func (a *apiServers) AddPlugin(ctx context.Context, n *cluster.Node, keyID string) (*cluster.Plugin, error) {
 	return n.StartPlugin(ctx, a.plugin(n.Name, keyID), a.of.Machine())
 }

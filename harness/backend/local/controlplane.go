@@ -99,7 +99,7 @@ func (p *controlPlane) Close(ctx context.Context) error {
 	return errors.Join(append(errs, os.RemoveAll(p.dir))...)
 }
 
-// Collect implements live.Recording: what this plane has beyond objects are logs, and those are always kept.
+// Collect implements cluster.Recording: what this plane has beyond objects are logs, and those are always kept.
 func (p *controlPlane) Collect(context.Context, string, func(string)) error { return nil }
 
 // explain keeps the logs of a plane that did not come up.

@@ -150,7 +150,7 @@ func (c processCluster) AddAggregated(spec controlplane.AggregatedSpec) (Server,
 	return c.ControlPlane.AddAggregated(spec)
 }
 
-// Etcd implements live.Storage: there is one member, whatever the node.
+// Etcd implements cluster.Storage: there is one member, whatever the node.
 func (c processCluster) Etcd(string) ([]cluster.Target, error) {
 	return []cluster.Target{{Unit: c.ControlPlane.Etcd(), Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
@@ -159,7 +159,7 @@ func (c processCluster) RangeEtcd(ctx context.Context, r cluster.Range) ([]clust
 	return cluster.RangeEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL(), r)
 }
 
-// Snapshot implements live.Storage.
+// Snapshot implements cluster.Storage.
 func (c processCluster) Snapshot(ctx context.Context, from, end string) (func(context.Context) error, error) {
 	return cluster.SnapshotEtcdGateway(ctx, c, from, end, func(ctx context.Context, path string, question any) error {
 		return cluster.AskEtcdGateway(ctx, c.toEtcd(), c.ControlPlane.Etcd().URL()+path, question, nil)

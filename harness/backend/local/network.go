@@ -14,7 +14,7 @@ import (
 
 var _ cluster.StaleLister = (*controlPlane)(nil)
 
-// SetLink implements live.Network.
+// SetLink implements cluster.Network.
 func (p *controlPlane) SetLink(ctx context.Context, l history.Link, f netfault.Fault) error {
 	switch {
 	case l.From == history.RoleNode && l.To == history.Network: // what a node of several has beyond itself

@@ -44,7 +44,7 @@ func (p *controlPlane) reporterLink(node, addr string) (*netfault.Link, error) {
 	return netfault.NewLink(p.LinkHost(link), link, addr)
 }
 
-// AddNode implements live.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
+// AddNode implements cluster.Topology. A node whose API server does not get ready is gone again: nobody reads its data, or follows its logs.
 func (p *controlPlane) AddNode(ctx context.Context, name string, told cluster.Encryption, _ func(context.Context) error) (*cluster.Node, error) {
 	n, err := p.makeNode(ctx, name, told)
 	if err != nil {

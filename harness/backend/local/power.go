@@ -10,7 +10,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// NodeUnit implements live.Processes: a node, and the pod on it, are no more than their processes here.
+// NodeUnit implements cluster.Processes: a node, and the pod on it, are no more than their processes here.
 func (p *controlPlane) NodeUnit(role string, nodes []*cluster.Node, ready func(*cluster.Target)) cluster.Unit {
 	u := p.states.Of(role, nodes, ready)
 	if role != history.RoleNode {
@@ -19,7 +19,7 @@ func (p *controlPlane) NodeUnit(role string, nodes []*cluster.Node, ready func(*
 	return &powered{Unit: u, controlPlane: p, nodes: nodes, ready: ready}
 }
 
-// RestartContainer implements live.Processes: a process is its own container here.
+// RestartContainer implements cluster.Processes: a process is its own container here.
 func (p *controlPlane) RestartContainer(ctx context.Context, t cluster.Target, ready func(*cluster.Target)) error {
 	if err := t.Kill(ctx); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (u *powered) Kill(ctx context.Context) error {
 	return all.Wait()
 }
 
-// Start implements live.Unit. An etcd that was down when the power went stays down.
+// Start implements cluster.Unit. An etcd that was down when the power went stays down.
 func (u *powered) Start(ctx context.Context) error {
 	if e := u.etcd(); u.controlPlane.etcdOff.Load() {
 		if err := e.Start(ctx); err != nil {
@@ -93,7 +93,7 @@ func (u *powered) Start(ctx context.Context) error {
 	return u.Unit.Start(ctx)
 }
 
-// Pause implements live.Unit. etcd stands still with the nodes only if all do at once.
+// Pause implements cluster.Unit. etcd stands still with the nodes only if all do at once.
 func (u *powered) Pause(ctx context.Context) error {
 	err := u.Unit.Pause(ctx)
 	if e := u.etcd(); u.last() && e.Status().Phase == cluster.Running {

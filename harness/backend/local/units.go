@@ -35,7 +35,7 @@ func (s apiServer) Start(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// SetRelease implements live.Upgrader.
+// SetRelease implements cluster.Upgrader.
 func (s apiServer) SetRelease(release string) error {
 	u, ok := s.Server.(cluster.Upgrader)
 	if !ok {
@@ -56,7 +56,7 @@ func (s apiServer) SetEncryption(told cluster.Encryption) (hash string, err erro
 	return s.write(text)
 }
 
-// RollOut implements live.Server: the sockets are in the node's own folder.
+// RollOut implements cluster.Server: the sockets are in the node's own folder.
 func (s apiServer) RollOut(file []byte) (hash string, err error) {
 	return s.write(bytes.ReplaceAll(file, []byte(contract.SocketDir), []byte(s.group.nodeDir(s.Info().Name))))
 }

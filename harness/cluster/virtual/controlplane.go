@@ -211,7 +211,7 @@ func (a authority) RESTConfig(user string, groups []string, url string) (*rest.C
 // authority signs for the harness.
 func (c *ControlPlane) authority() authority { return authority{c.identities.Authority, c} }
 
-// Etcd implements live.Storage: there is one member, whatever the node.
+// Etcd implements cluster.Storage: there is one member, whatever the node.
 func (c *ControlPlane) Etcd(string) ([]cluster.Target, error) {
 	return []cluster.Target{{Unit: c.etcd, Identity: history.Process{Role: history.RoleEtcd}}}, nil
 }
@@ -246,7 +246,7 @@ func (c *ControlPlane) RangeEtcd(_ context.Context, r cluster.Range) (found []cl
 	return found, false, nil
 }
 
-// Snapshot implements live.Storage.
+// Snapshot implements cluster.Storage.
 func (c *ControlPlane) Snapshot(_ context.Context, from, end string) (restore func(context.Context) error, err error) {
 	parts := c.parts()
 	kept := make([][]apiserver.Kept, len(parts))

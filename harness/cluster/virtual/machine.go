@@ -31,7 +31,7 @@ import (
 // goroutines.
 type Main func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int
 
-// machine runs programs as goroutines, each on a machine of its own of a network in memory. It implements live.Machine,
+// machine runs programs as goroutines, each on a machine of its own of a network in memory. It implements cluster.Machine,
 // which on local starts processes.
 type machine struct {
 	network  *network.Network
@@ -75,7 +75,7 @@ func (m *machine) Unit(identity history.Process, ready process.Probe, spec func(
 	return &unit{machine: m, identity: identity, name: cluster.NameOf(identity), ready: ready, spec: spec}
 }
 
-// Find implements live.Machine: a program's place is its name.
+// Find implements cluster.Machine: a program's place is its name.
 func (m *machine) Find(_ context.Context, program string) (string, error) {
 	if m.programs[program] == nil {
 		return "", fmt.Errorf("program %s: %w in simulation, which runs what is compiled into it", program, errors.ErrUnsupported)
@@ -340,7 +340,7 @@ func (u *unit) Stop(ctx context.Context) error {
 	return u.Kill(ctx)
 }
 
-// Kill implements live.Unit. A goroutine cannot be killed, so the machine is isolated first: what the program does when
+// Kill implements cluster.Unit. A goroutine cannot be killed, so the machine is isolated first: what the program does when
 // its context ends reaches nothing. Files of its sockets stay, as after SIGKILL.
 func (u *unit) Kill(context.Context) error {
 	if r := u.current(); r != nil {

@@ -129,7 +129,7 @@ func setAhead(now time.Time, ahead time.Duration) time.Time {
 
 func (c wrongClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
-// Serve implements live.Memory.
+// Serve implements cluster.Memory.
 func (g *ground) Serve(node, mode string) {
 	for _, s := range g.cluster.all() {
 		if node == "" || s.node == node {
