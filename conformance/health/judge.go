@@ -93,6 +93,8 @@ func (j *judgement) result(i int) conformance.Result {
 	case len(house) > 0 && c.House:
 		r.Outcome = conformance.NotSupported
 		r.Reason = "no source demands it, and the subject decides otherwise than this project (--strict makes it a failure): " + house[0].Seen
+	case n > 0 && j.general[slices.Index(j.IDs(), c.RestsOn)]:
+		r.Outcome, r.Reason = conformance.Blocked, c.RestsOn+" is broken although nothing is done to the subject: what it reports is not what a plugin answered"
 	case n > 0:
 		r.Outcome, r.Measured = conformance.Passed, []string{fmt.Sprintf("judged %d times", n)}
 	default:

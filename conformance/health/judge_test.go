@@ -281,6 +281,23 @@ func TestBrokenEverywhere(t *testing.T) {
 	}
 }
 
+// TestRestsOn: a reporter that calls no plugin does not hold the rules about what it reports of an answer.
+func TestRestsOn(t *testing.T) {
+	s := suite(t, Reporter)
+	for _, where := range []string{undisturbed, "plugin-hangs-beside-another"} {
+		runs := all(s)
+		for i := range runs {
+			if runs[i].scenario() == where {
+				runs[i].violate(check.Violation{Invariant: "TRUTHFUL-PROBE", Rule: "no-call", At: at(2), Seen: "entry healthy, when no Status call reached the plugin"})
+			}
+		}
+		got := of(s.Judge(runs, false))
+		if r, held := got["HR-TRUTHFUL"], where != undisturbed; got["HR-LAST-CHECKED"].Outcome != conformance.Failed || held != (r.Outcome == "") || !held && r.Outcome != conformance.Blocked {
+			t.Errorf("%s: %+v", where, got)
+		}
+	}
+}
+
 // TestSuites: each check can be cited and judged, and suites have the size that they promise.
 func TestSuites(t *testing.T) {
 	least := map[string]int{Reporter: 30, Aggregator: 25, Operator: 10}
@@ -300,6 +317,9 @@ func TestSuites(t *testing.T) {
 			}
 			if ids[c.ID] = true; c.House != strings.Contains(c.Source, "[decided here]") && c.Profile == conformance.Core && c.House {
 				t.Errorf("%s: a decision of this project is no core rule", c.ID)
+			}
+			if c.RestsOn != "" && !slices.Contains(s.IDs(), c.RestsOn) {
+				t.Errorf("%s: there is no check %s", c.ID, c.RestsOn)
 			}
 			if c.Form != "" && !slices.Contains(scenario.Contracts(), c.Form) {
 				t.Errorf("%s: there is no wire form %s", c.ID, c.Form)

@@ -47,6 +47,8 @@ type Check struct {
 	// EndToEnd marks a rule about what users see, which depends on the other rules. Where one of those is broken in the same scenario, the check is
 	// blocked: one cause gives one finding.
 	EndToEnd bool `json:"endToEnd,omitempty"`
+	// RestsOn is the check without which this one says nothing: where that is broken although nothing is done to the subject, this one is blocked.
+	RestsOn string `json:"restsOn,omitempty"`
 	// Claims are what shows that the rule is broken, or was judged.
 	Claims []Claim `json:"claims"`
 }

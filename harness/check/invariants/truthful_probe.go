@@ -175,17 +175,21 @@ func judgeEntry(v *facts.Facts, f *Finding, s facts.State[facts.Report], e facts
 		return
 	}
 	seen := "entry " + string(e.Status) + " kekID " + text.Quoted(e.KEKID) + " detail " + text.Quoted(e.Detail) + " checked " + e.CheckedText
+	allowed := "what the plugin answered then: " + mismatch
 	if mismatch == "" {
-		mismatch, rule = "the plugin's journal has no Status call at that time", "no-call"
+		rule, seen, allowed = "no-call", seen+", when no Status call reached the plugin", "an entry after a Status call, with the time of that call as lastChecked"
+		if len(t.Probes) == 0 {
+			seen += "; none did in the whole run"
+		}
 		if e.Status == contract.StatusError {
-			mismatch += " and nothing kept one from it"
+			allowed += ": nothing kept one from the plugin (a connection in back-off makes none)"
 		}
 	}
 	if unusable {
 		rule = "unusable-ok"
 	}
 	timed := e.Status == contract.StatusError && strings.Contains(letters(e.Detail), "deadlineexceeded") // the reporter had no time for its probe
-	f.Violate(Violation{Rule: rule, At: s.From, Seq: s.Seq, Node: t.Node, KeyID: t.KeyID, Timed: timed, Seen: seen, Allowed: "what the plugin answered then: " + mismatch})
+	f.Violate(Violation{Rule: rule, At: s.From, Seq: s.Seq, Node: t.Node, KeyID: t.KeyID, Timed: timed, Seen: seen, Allowed: allowed})
 }
 
 // compareEntry tells how the entry differs from what the call answered, empty if it does not, and the rule that is about such a difference.
