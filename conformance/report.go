@@ -157,11 +157,13 @@ func (r *Report) Verdict() Verdict {
 	return Conformant
 }
 
-// With returns the results with an outcome, in the order of the suite.
+// With returns the results with an outcome, in the order of the profiles: what fails the core comes first.
 func (r *Report) With(o Outcome) (results []Result) {
-	for _, result := range r.Results {
-		if result.Outcome == o {
-			results = append(results, result)
+	for _, p := range Profiles() {
+		for _, result := range r.Results {
+			if result.Outcome == o && result.Profile == p {
+				results = append(results, result)
+			}
 		}
 	}
 	return results
