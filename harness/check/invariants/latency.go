@@ -165,7 +165,7 @@ func judgeUnprobed(v *facts.Facts, f *Finding, bound time.Duration) {
 			n := sort.Search(len(t.Probes), func(i int) bool { return !t.Probes[i].Ended.Before(due.From) })
 			f.judgedIn(due)
 			if n == len(t.Probes) || t.Probes[n].Began.After(due.To) {
-				f.Violate(Violation{At: due.To, From: due.From, To: due.To, Node: t.Node, KeyID: t.KeyID, Seen: "no probe reached the plugin since it was ready again",
+				f.Violate(Violation{At: due.To, From: due.From, To: due.To, Node: t.Node, KeyID: t.KeyID, Seen: "no probe has reached the plugin since it became ready",
 					Allowed: "a Status call within " + text.Short(bound)})
 			}
 		}
