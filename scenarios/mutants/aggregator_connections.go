@@ -39,9 +39,7 @@ func connectingAggregators() []Mutant {
 		{
 			Name: "unblocked-at-once", Scenario: "static-apiservers-half-dead", Caught: []string{"ROLLUP-TRUTH", "steps[3].expect"},
 			Mistake: "no memory of what has failed: after a liveness probe without an answer the first API server of the list is dialled again, which is the one that lost etcd",
-			Virtual: aggregatesBy(func(a *startingAggregator) {
-				a.configure = append(a.configure, func(c *controller.Config) { c.Failover.Block = time.Millisecond })
-			}),
+			Virtual: configuredAggregators(func(c *controller.Config) { c.Failover.Block = time.Millisecond }),
 		},
 	}
 }

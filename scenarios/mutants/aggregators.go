@@ -19,11 +19,9 @@ const aggregatorProgram = "kms-health-aggregator"
 
 // startingAggregator is an aggregator that is about to run.
 type startingAggregator struct {
-	host.Host
-	args      []string
-	configure []command.Configure
-	ctx       context.Context // until its end
-	besides   sync.WaitGroup  // what runs beside it
+	starting[command.Configure]
+	ctx     context.Context // until its end
+	besides sync.WaitGroup  // what runs beside it
 }
 
 // aggregatesBy is aggregators that are changed before they run, at each start anew.
@@ -31,13 +29,18 @@ func aggregatesBy(change func(*startingAggregator)) func() virtual.Options {
 	return func() virtual.Options {
 		return replacing(aggregatorProgram, func(ctx context.Context, h host.Host, args []string, _, stderr io.Writer) int {
 			ctx, end := context.WithCancel(ctx)
-			a := &startingAggregator{Host: h, args: args, ctx: ctx}
+			a := &startingAggregator{starting: starting[command.Configure]{Host: h, args: args}, ctx: ctx}
 			defer a.besides.Wait()
 			defer end()
 			change(a)
 			return command.Main(ctx, a.Host, a.args, stderr, a.configure...)
 		})
 	}
+}
+
+// configuredAggregators is aggregators with another configuration.
+func configuredAggregators(change command.Configure) func() virtual.Options {
+	return aggregatesBy(func(a *startingAggregator) { a.configure = append(a.configure, change) })
 }
 
 type decide = func(core.Input, core.Memory) core.Decision
@@ -47,14 +50,12 @@ func deciding(make func() decide) func() virtual.Options {
 	return func() virtual.Options {
 		var mu sync.Mutex
 		d := make()
-		return aggregatesBy(func(a *startingAggregator) {
-			a.configure = append(a.configure, func(c *controller.Config) {
-				c.Decide = func(in core.Input, m core.Memory) core.Decision {
-					mu.Lock()
-					defer mu.Unlock()
-					return d(in, m)
-				}
-			})
+		return configuredAggregators(func(c *controller.Config) {
+			c.Decide = func(in core.Input, m core.Memory) core.Decision {
+				mu.Lock()
+				defer mu.Unlock()
+				return d(in, m)
+			}
 		})()
 	}
 }

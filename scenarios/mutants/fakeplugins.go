@@ -59,24 +59,20 @@ func restarted(change func(*startingPlugin)) func() virtual.Options {
 	}
 }
 
-// startingPlugin is a plugin that is about to run.
-type startingPlugin struct {
-	host.Host
-	args      []string
-	configure []cli.Configure
-}
+type startingPlugin = starting[cli.Configure]
 
 // pluginsBy is plugins that are changed before they run, at each start anew. The remote KMS, which is the same program, is not changed.
 func pluginsBy(change func(*startingPlugin)) func() virtual.Options {
-	return func() virtual.Options {
-		return replacing(cluster.PluginProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-			p := &startingPlugin{Host: h, args: args}
-			if args[0] == "serve" {
-				change(p)
-			}
-			return cli.Main(ctx, p.Host, p.args, stdout, stderr, p.configure...)
-		})
-	}
+	return startedBy(cluster.PluginProgram, cli.Main, func(p *startingPlugin) {
+		if p.args[0] == "serve" {
+			change(p)
+		}
+	})
+}
+
+// configuredPlugins is plugins with other options.
+func configuredPlugins(change cli.Configure) func() virtual.Options {
+	return pluginsBy(func(p *startingPlugin) { p.configure = append(p.configure, change) })
 }
 
 // unlinking is plugins that remove the path of their socket after their end.
@@ -92,16 +88,12 @@ func unlinking() virtual.Options {
 
 // leasing is a plugin that decides otherwise about its lease.
 func leasing(decide func(kmsplugin.Session, time.Time) kmsplugin.Act) func() virtual.Options {
-	return pluginsBy(func(p *startingPlugin) {
-		p.configure = append(p.configure, func(o *kmsplugin.Options) { o.Decide = decide })
-	})
+	return configuredPlugins(func(o *kmsplugin.Options) { o.Decide = decide })
 }
 
 // withKMS is a plugin with something around its KMS.
 func withKMS(around func(remotekms.Service) remotekms.Service) func() virtual.Options {
-	return pluginsBy(func(p *startingPlugin) {
-		p.configure = append(p.configure, func(o *kmsplugin.Options) { o.Service = around(o.Service) })
-	})
+	return configuredPlugins(func(o *kmsplugin.Options) { o.Service = around(o.Service) })
 }
 
 // calling is a plugin that makes itself known to its KMS in another way, or does not call it.
@@ -217,15 +209,12 @@ func (s *refusing) Lease(ctx context.Context, c remotekms.Caller, terms remotekm
 	return lease, err
 }
 
-// writing changes the lines of a plugin's journal.
-func (p *startingPlugin) writing(change func(*journal.Call)) {
-	inner := p.Host
-	p.AppendFunc = func(path string) (io.WriteCloser, error) {
+// journaling changes the lines of a plugin's journal.
+func journaling(h *host.Host, change func(*journal.Call)) {
+	inner := *h
+	h.AppendFunc = func(path string) (io.WriteCloser, error) {
 		file, err := inner.Append(path)
-		if err != nil {
-			return nil, err
-		}
-		return lines{file, change}, nil
+		return lines{file, change}, err
 	}
 }
 

@@ -2,7 +2,6 @@ package mutants
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/contract"
 	"github.com/kmsharness/kmsharness/harness/cluster"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
-	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/command"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -84,11 +82,9 @@ func claimants() []Mutant {
 		{
 			Name: "migrations-nobody-carries-out", Scenario: "operator-migrates-in-tree", Caught: []string{"steps[2].expect"},
 			Mistake: "migrations of an API that is served, and whose controller runs no more: the switch waits for ever",
-			Virtual: func() virtual.Options {
-				return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-					return command.Main(ctx, h, append(slices.Clone(args), "--migrator="+revision.MigratorOpenShift), stdout, stderr)
-				})
-			},
+			Virtual: operatorsBy(func(o *startingOperator) {
+				o.args = append(slices.Clone(o.args), "--migrator="+revision.MigratorOpenShift)
+			}),
 		},
 		{
 			Name: "failed-migration-counts", Scenario: unwritable, Caught: []string{"NO-DATA-LOSS"},
@@ -163,9 +159,10 @@ func countingFailures() virtual.Options {
 }
 
 // migrating is operators that read something else of the migrations whose paths end so.
-func migrating(suffix string, read func(body []byte) []byte, change ...command.Configure) virtual.Options {
-	return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-		wrapRequests(&h, func(next http.RoundTripper) roundTrip {
+func migrating(suffix string, read func(body []byte) []byte, configure ...command.Configure) virtual.Options {
+	return operatorsBy(func(o *startingOperator) {
+		o.configure = configure
+		wrapRequests(&o.Host, func(next http.RoundTripper) roundTrip {
 			return func(r *http.Request) (*http.Response, error) {
 				answer, err := next.RoundTrip(r)
 				if err != nil || r.Method != http.MethodGet || !strings.Contains(r.URL.Path, "/storageversionmigrations/") || !strings.HasSuffix(r.URL.Path, suffix) {
@@ -178,6 +175,5 @@ func migrating(suffix string, read func(body []byte) []byte, change ...command.C
 				return answer, err
 			}
 		})
-		return command.Main(ctx, h, args, stdout, stderr, change...)
-	})
+	})()
 }

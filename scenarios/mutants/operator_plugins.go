@@ -1,15 +1,12 @@
 package mutants
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/backend/live"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
-	"github.com/kmsharness/kmsharness/internal/host"
 	"github.com/kmsharness/kmsharness/operator"
 	"github.com/kmsharness/kmsharness/operator/command"
 	"github.com/kmsharness/kmsharness/operator/config"
@@ -84,7 +81,7 @@ func starters() []Mutant {
 		{
 			Name: "credentials-by-version", Scenario: "operator-credential-changes", Caught: []string{"steps[6].holds"},
 			Mistake: "the resource version in the place of the content: the migration writes every Secret, so that each switch ends with plugins that are started anew",
-			Virtual: operatingBy(func(o *operator.Options) {
+			Virtual: configuredOperators(func(o *operator.Options) {
 				o.Contents = func(version string, _ map[string][]byte) map[string][]byte {
 					return map[string][]byte{"version": []byte(version)}
 				}
@@ -109,19 +106,24 @@ func lookingOnce() decisions.Operator {
 func simulating(wrong func() decisions.Operator) func() virtual.Options {
 	return func() virtual.Options {
 		s := wrong()
-		o := operatingBy(func(o *operator.Options) { o.Decide = s.Decide })()
+		o := configuredOperators(func(o *operator.Options) { o.Decide = s.Decide })()
 		o.TestHooks = live.TestHooks{Serve: s.Serve}
 		return o
 	}
 }
 
-// operatingBy is operators that are changed before they run, at each start anew.
-func operatingBy(change command.Configure) func() virtual.Options {
-	return func() virtual.Options {
-		return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-			return command.Main(ctx, h, args, stdout, stderr, change)
-		})
-	}
+const operatorProgram = "encryption-operator"
+
+type startingOperator = starting[command.Configure]
+
+// operatorsBy is operators that are changed before they run, at each start anew.
+func operatorsBy(change func(*startingOperator)) func() virtual.Options {
+	return startedBy(operatorProgram, command.Main, change)
+}
+
+// configuredOperators is operators with other options.
+func configuredOperators(change command.Configure) func() virtual.Options {
+	return operatorsBy(func(o *startingOperator) { o.configure = append(o.configure, change) })
 }
 
 // withoutCondition has a plan say that all is as expected with a condition.

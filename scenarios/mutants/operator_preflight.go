@@ -24,7 +24,7 @@ func checkers() []Mutant {
 		{
 			Name: "failed-without-a-remote-key-id", Scenario: address, Caught: []string{"ACCEPTED"},
 			Mistake: "a result of what is known: a check that fails before Status has answered has no remoteKeyID, and the CRD requires one",
-			Virtual: operating(func(h *host.Host) { changeRequests(h, patched(withoutRemoteKeyID)) }),
+			Virtual: operatorsBy(func(o *startingOperator) { changeRequests(&o.Host, patched(withoutRemoteKeyID)) }),
 		},
 		{
 			Name: "first-check-is-final", Scenario: address, Caught: []string{"steps[6].expect"},
@@ -63,7 +63,7 @@ func checkers() []Mutant {
 			Name: "preflight-answered-is-passed", Scenario: "operator-preflight-fails", Caught: []string{"OPERATOR-CONVERGENCE", "steps[4].expect"},
 			Mistake: "a pre-flight check that asks whether the plugin answers, and not what: a KMS that denies access is made the key of everything",
 			Virtual: func() virtual.Options {
-				return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+				return replacing(operatorProgram, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
 					if len(args) > 0 && args[0] == command.PreflightCommand {
 						return command.PreflightMain(ctx, h, args[1:], stderr, passesAnswers)
 					}
@@ -88,16 +88,6 @@ func passesAnswers(ctx context.Context, c kmsapi.KeyManagementServiceClient, has
 		return core.Preflight{Hash: hash, Message: err.Error()}
 	}
 	return core.Preflight{Hash: hash, OK: true, KEK: r.GetKeyId()}
-}
-
-// operating is operators whose machine is changed.
-func operating(change func(*host.Host)) func() virtual.Options {
-	return func() virtual.Options {
-		return replacing("encryption-operator", func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
-			change(&h)
-			return command.Main(ctx, h, args, stdout, stderr)
-		})
-	}
 }
 
 // withoutRemoteKeyID leaves it out of a result that has failed.

@@ -45,7 +45,7 @@ func plugins() []Mutant {
 		{
 			Name: "uid-not-journaled", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "a plugin whose log has an id of its own for each call, and not the uid of the request: nothing of it can be found by what kube-apiserver logged",
-			Virtual: pluginsBy(func(p *startingPlugin) { p.writing(func(c *journal.Call) { c.UID = "" }) }),
+			Virtual: pluginsBy(func(p *startingPlugin) { journaling(&p.Host, func(c *journal.Call) { c.UID = "" }) }),
 		},
 		{
 			Name: "values-in-the-log", Scenario: "uid-followed", Caught: []string{"NOTHING-SECRET"}, Virtual: loggingValues,

@@ -92,9 +92,7 @@ func hammering(next http.RoundTripper) roundTrip {
 
 // trustingWatches is an aggregator that reads nothing before it writes.
 func trustingWatches() func() virtual.Options {
-	return aggregatesBy(func(a *startingAggregator) {
-		a.configure = append(a.configure, func(c *controller.Config) {
-			c.Refresh = func(_ context.Context, c *controller.Controller) (reconcile.State, error) { return c.Latest(), nil }
-		})
+	return configuredAggregators(func(c *controller.Config) {
+		c.Refresh = func(_ context.Context, c *controller.Controller) (reconcile.State, error) { return c.Latest(), nil }
 	})
 }

@@ -29,6 +29,24 @@ func replacing(name string, main virtual.Main) virtual.Options {
 	return virtual.Options{Programs: all}
 }
 
+// starting is a program that is about to run. A C configures it.
+type starting[C any] struct {
+	host.Host
+	args      []string
+	configure []C
+}
+
+// startedBy is a program that is changed before it runs, at each start anew.
+func startedBy[C any](name string, main func(context.Context, host.Host, []string, io.Writer, io.Writer, ...C) int, change func(*starting[C])) func() virtual.Options {
+	return func() virtual.Options {
+		return replacing(name, func(ctx context.Context, h host.Host, args []string, stdout, stderr io.Writer) int {
+			s := &starting[C]{Host: h, args: args}
+			change(s)
+			return main(ctx, s.Host, s.args, stdout, stderr, s.configure...)
+		})
+	}
+}
+
 // startingReporter is a reporter that is about to run.
 type startingReporter struct {
 	host.Host
