@@ -174,10 +174,7 @@ func repeat(p *Plugin, n int, within time.Duration, f func(i int) error) (int, e
 // withSealed is a check that begins with a valid ciphertext of a random seed.
 func withSealed(run func(context.Context, *Plugin, Sealed) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		s, err := p.Seal(ctx)
-		if err != nil {
-			return err
-		}
+		s := need(p.Seal(ctx))
 		return run(ctx, p, s)
 	}
 }
@@ -185,10 +182,7 @@ func withSealed(run func(context.Context, *Plugin, Sealed) error) JudgeFunc {
 // withStatus is a check that begins with an answer of Status.
 func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		resp, err := p.Status(ctx)
-		if err != nil {
-			return found("Status", err, "a response")
-		}
+		resp := need(p.answer(ctx, "Status"))
 		return run(ctx, p, resp)
 	}
 }
@@ -196,10 +190,7 @@ func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error
 // withFrames is a check on an HTTP/2 connection of its own.
 func withFrames(run func(context.Context, *Plugin, *frames) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		f, err := dialFrames(ctx, p)
-		if err != nil {
-			return err
-		}
+		f := need(dialFrames(ctx, p))
 		defer f.end()
 		return run(ctx, p, f)
 	}

@@ -15,27 +15,19 @@ const orderedSeals = 100
 
 func decryptAnyOrder(ctx context.Context, p *Plugin) error {
 	var all []Sealed
-	_, err := repeat(p, orderedSeals, p.timing.Load/2, func(int) error {
+	need(repeat(p, orderedSeals, p.timing.Load/2, func(int) error {
 		s, err := p.Seal(ctx)
 		all = append(all, s)
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	for i, s := range slices.Backward(all) {
-		if err := p.Unseal(ctx, s, fmt.Sprintf("Decrypt of ciphertext %d of %d, in reverse order", i+1, len(all))); err != nil {
-			return err
-		}
+		must(p.Unseal(ctx, s, fmt.Sprintf("Decrypt of ciphertext %d of %d, in reverse order", i+1, len(all))))
 	}
 	return nil
 }
 
 func decryptOtherConnection(ctx context.Context, p *Plugin, s Sealed) error {
-	other, err := p.another()
-	if err != nil {
-		return err
-	}
+	other := need(p.another())
 	defer other.conn.Close()
 	return other.Unseal(ctx, s, "Decrypt over a new connection")
 }
@@ -44,21 +36,16 @@ func decryptOtherConnection(ctx context.Context, p *Plugin, s Sealed) error {
 const laterEncrypts = 200
 
 func decryptLater(ctx context.Context, p *Plugin, s Sealed) error {
-	n, err := repeat(p, laterEncrypts, p.timing.Load, func(int) error {
+	n := need(repeat(p, laterEncrypts, p.timing.Load, func(int) error {
 		_, err := p.Seal(ctx)
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	return p.Unseal(ctx, s, fmt.Sprintf("Decrypt after %d further Encrypts", n))
 }
 
 func decryptAfterStatus(ctx context.Context, p *Plugin, s Sealed) error {
 	for range 3 {
-		if _, err := p.Status(ctx); err != nil {
-			return found("Status between Encrypt and Decrypt", err, "a response")
-		}
+		need(p.answer(ctx, "Status between Encrypt and Decrypt"))
 	}
 	return p.Unseal(ctx, s, "Decrypt after three calls of Status")
 }

@@ -36,9 +36,7 @@ func encryptAnswers(ctx context.Context, p *Plugin) error {
 
 func envelopeRoundTrip(ctx context.Context, p *Plugin) error {
 	for range 3 {
-		if err := p.roundTrip(ctx, "Decrypt with what Encrypt returned"); err != nil {
-			return err
-		}
+		must(p.roundTrip(ctx, "Decrypt with what Encrypt returned"))
 	}
 	return nil
 }
@@ -48,17 +46,12 @@ func envelopeUIDReused(ctx context.Context, p *Plugin) error {
 	var all []Sealed
 	for _, what := range []string{"Encrypt with a new uid", "Encrypt of another plaintext with the same uid"} {
 		plaintext := p.Bytes(SeedBytes)
-		resp, err := tryEncrypt(ctx, p, what, &kmsapi.EncryptRequest{Uid: uid, Plaintext: plaintext})
-		if err != nil {
-			return err
-		}
+		resp := need(tryEncrypt(ctx, p, what, &kmsapi.EncryptRequest{Uid: uid, Plaintext: plaintext}))
 		if resp != nil {
 			all = append(all, Sealed{plaintext, resp})
 		}
 	}
-	if err := p.unsealAll(ctx, all, "Decrypt of a ciphertext whose uid another request had too"); err != nil {
-		return err
-	}
+	must(p.unsealAll(ctx, all, "Decrypt of a ciphertext whose uid another request had too"))
 	uid = p.UID()
 	return each(all, func(s Sealed) error {
 		return tryAltered(ctx, p, s, "Decrypt of several ciphertexts with the same uid", func(q *kmsapi.DecryptRequest) { q.Uid = uid })
@@ -66,17 +59,11 @@ func envelopeUIDReused(ctx context.Context, p *Plugin) error {
 }
 
 func encryptKeyIDEqualsStatus(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
-	s, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	s := need(p.Seal(ctx))
 	if s.KeyId == before.KeyId {
 		return nil
 	}
-	after, err := p.Status(ctx) // the KEK may have been rotated in between
-	if err != nil {
-		return found("Status after Encrypt", err, "a response")
-	}
+	after := need(p.answer(ctx, "Status after Encrypt")) // the KEK may have been rotated in between
 	if s.KeyId != after.KeyId {
 		return found("Encrypt", s.EncryptResponse, "the key_id of Status, "+quote(after.KeyId))
 	}
@@ -88,20 +75,14 @@ const stableEncrypts = 50
 
 func encryptKeyIDStable(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
 	var other error
-	n, err := repeat(p, stableEncrypts, p.timing.Load, func(i int) error {
+	n := need(repeat(p, stableEncrypts, p.timing.Load, func(i int) error {
 		s, err := p.Seal(ctx)
 		if err == nil && s.KeyId != before.KeyId && other == nil {
 			other = found(fmt.Sprintf("Encrypt, call %d of %d", i+1, stableEncrypts), s.EncryptResponse, "the key_id of Status, "+quote(before.KeyId))
 		}
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	after, err := p.Status(ctx)
-	if err != nil {
-		return found(fmt.Sprintf("Status after %d Encrypts", n), err, "a response")
-	}
+	}))
+	after := need(p.answer(ctx, fmt.Sprintf("Status after %d Encrypts", n)))
 	if after.KeyId != before.KeyId {
 		p.Measure("the key_id of Status changed meanwhile, so nothing was compared")
 		return nil
@@ -160,10 +141,7 @@ func ciphertextHides(ctx context.Context, p *Plugin, s Sealed) error {
 func ciphertextKeystream(ctx context.Context, p *Plugin) error {
 	var all []Sealed
 	for range 4 {
-		s, err := p.Seal(ctx)
-		if err != nil {
-			return err
-		}
+		s := need(p.Seal(ctx))
 		if slices.ContainsFunc(all, func(o Sealed) bool { return shareKeystream(o, s) }) {
 			return found("Encrypt of two plaintexts", "the exclusive or of the ciphertexts has the exclusive or of the plaintexts", "ciphertexts that are independent of each other")
 		}
@@ -213,10 +191,7 @@ func envelopeDistinct(ctx context.Context, p *Plugin) error {
 }
 
 func envelopeSamePlaintext(ctx context.Context, p *Plugin) error {
-	first, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	first := need(p.Seal(ctx))
 	all := []Sealed{first}
 	for range 2 {
 		resp, err := p.Encrypt(ctx, first.Plaintext)
@@ -248,9 +223,7 @@ func envelopeEdgeBytes(ctx context.Context, p *Plugin) error {
 		if err != nil {
 			return found("Encrypt of a seed that "+edge.what, err, "a ciphertext")
 		}
-		if err := p.Unseal(ctx, Sealed{plaintext, resp}, "Decrypt of a seed that "+edge.what); err != nil {
-			return err
-		}
+		must(p.Unseal(ctx, Sealed{plaintext, resp}, "Decrypt of a seed that "+edge.what))
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func whileBroken(ctx context.Context, p *Plugin, mode string, judge func(context
 	broken := p.Break(ctx, mode)
 	var err error
 	if broken == nil {
-		err = judge(ctx)
+		err = caught(func() error { return judge(ctx) })
 	}
 	restored := p.Restore(ctx)
 	if broken != nil || restored != nil {
@@ -75,10 +75,7 @@ func keyIDWhileBroken(mode string) func(context.Context, *Plugin, *kmsapi.Status
 // recovers breaks the KMS, uses the plugin meanwhile, restores the KMS and judges the plugin then.
 func recovers(mode string) JudgeFunc {
 	return withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
-		before, err := p.keyIDs(ctx)
-		if err != nil {
-			return err
-		}
+		before := need(p.keyIDs(ctx))
 		broken := p.Break(ctx, mode)
 		switch {
 		case broken != nil:
@@ -88,9 +85,7 @@ func recovers(mode string) JudgeFunc {
 			p.untilUnhealthy(ctx)
 			_ = p.works(ctx, sealed) // it may fail, but the plugin must not end
 		}
-		if err := errors.Join(broken, p.Restore(ctx)); err != nil {
-			return err
-		}
+		must(errors.Join(broken, p.Restore(ctx)))
 		if end, ended := p.ended(); ended {
 			return found("Encrypt and Decrypt while the KMS is in mode "+mode, end, "an error, from a process that goes on")
 		}
@@ -100,28 +95,24 @@ func recovers(mode string) JudgeFunc {
 
 func noFalseSuccess(ctx context.Context, p *Plugin) error {
 	var sealed []Sealed
-	if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+	must(whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
 		for range 5 {
 			if s, err := p.Seal(ctx); err == nil {
 				sealed = append(sealed, s)
 			}
 		}
 		return nil
-	}); err != nil {
-		return err
-	}
+	}))
 	p.Measure("%d of 5 calls of Encrypt succeeded while the KMS failed", len(sealed))
 	return p.unsealAll(ctx, sealed, "Decrypt after the KMS was restored, of what Encrypt returned while it failed")
 }
 
 func dataAfterFailure(ctx context.Context, p *Plugin, sealed Sealed) error {
-	if err := whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
+	must(whileBroken(ctx, p, ModeFail, func(ctx context.Context) error {
 		p.untilUnhealthy(ctx)
 		_, _ = p.Decrypt(ctx, sealed.EncryptResponse) // may fail, or be answered from a cache
 		return nil
-	}); err != nil {
-		return err
-	}
+	}))
 	return p.Unseal(ctx, sealed, "Decrypt after the KMS was restored, of what was encrypted before it failed")
 }
 

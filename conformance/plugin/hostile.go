@@ -32,16 +32,11 @@ func hostileStatus(ctx context.Context, p *Plugin, s Sealed) error {
 const failingCalls = 200
 
 func hostileKeepsServing(ctx context.Context, p *Plugin, s Sealed) error {
-	n, err := repeat(p, failingCalls, p.timing.Load, func(i int) error {
+	n := need(repeat(p, failingCalls, p.timing.Load, func(i int) error {
 		return tryRandom(ctx, p, s, fmt.Sprintf("Decrypt of random bytes, call %d of %d", i+1, failingCalls), SeedBytes)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	after := fmt.Sprintf(" after %d Decrypts of random bytes", n)
-	if err := p.Unseal(ctx, s, "Decrypt of a valid ciphertext"+after); err != nil {
-		return err
-	}
+	must(p.Unseal(ctx, s, "Decrypt of a valid ciphertext"+after))
 	return p.roundTrip(ctx, "Decrypt of a new ciphertext"+after)
 }
 
@@ -51,14 +46,8 @@ func statusAfterRefusals(ctx context.Context, p *Plugin) error {
 		_ = p.heal(ctx)
 		return found(fmt.Sprintf("Status for %v after Decrypts that the plugin refused", p.timing.Notice), "no healthz ok", `healthz "ok"`)
 	}
-	s, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := p.Status(ctx)
-	if err != nil {
-		return found("Status", err, "a response")
-	}
+	s := need(p.Seal(ctx))
+	before := need(p.answer(ctx, "Status"))
 	refused := 0
 	for _, change := range []func(*kmsapi.DecryptRequest){
 		func(q *kmsapi.DecryptRequest) { q.Ciphertext = p.Bytes(len(s.Ciphertext)) },
@@ -78,9 +67,10 @@ func statusAfterRefusals(ctx context.Context, p *Plugin) error {
 		return unsupported{"the plugin refused none of three Decrypts of altered ciphertexts and key_ids"}
 	}
 	p.Measure("%d of 3 Decrypts were refused", refused)
-	if err = p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
+	err := p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
 		return stays(ctx, p, before, fmt.Sprintf("Status after %d Decrypts that the plugin refused", refused))
-	}); err != nil {
+	})
+	if err != nil {
 		_ = p.heal(ctx)
 	}
 	return err
@@ -125,9 +115,7 @@ func hostileCiphertextTruncated(ctx context.Context, p *Plugin, s Sealed) error 
 
 func hostileCiphertextExtended(ctx context.Context, p *Plugin, s Sealed) error {
 	return each([][]byte{{0}, {'A'}, p.Bytes(16), s.Ciphertext}, func(extra []byte) error {
-		if err := decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt with %d bytes after the ciphertext", len(extra)), slices.Concat(s.Ciphertext, extra)); err != nil {
-			return err
-		}
+		must(decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt with %d bytes after the ciphertext", len(extra)), slices.Concat(s.Ciphertext, extra)))
 		return decryptCiphertext(ctx, p, s, fmt.Sprintf("Decrypt with %d bytes before the ciphertext", len(extra)), slices.Concat(extra, s.Ciphertext))
 	})
 }
@@ -148,10 +136,7 @@ func hostileCiphertextFlipped(ctx context.Context, p *Plugin, s Sealed) error {
 }
 
 func hostileCiphertextSpliced(ctx context.Context, p *Plugin, s Sealed) error {
-	other, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	other := need(p.Seal(ctx))
 	n := min(len(s.Ciphertext), len(other.Ciphertext))
 	return each([]int{n / 4, n / 2, n * 3 / 4, n - 16}, func(at int) error {
 		if at <= 0 {
@@ -213,10 +198,7 @@ func annotationsExtra(p *Plugin, s Sealed) map[string]map[string][]byte {
 }
 
 func annotationsSwapped(ctx context.Context, p *Plugin, s Sealed) error {
-	other, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	other := need(p.Seal(ctx))
 	pairs := [][2]Sealed{{s, other}, {other, s}}
 	return each([]int{0, 1}, func(i int) error {
 		what := fmt.Sprintf("Decrypt of ciphertext %d of 2 with the annotations of the other", i+1)
@@ -242,9 +224,7 @@ func hostileUIDs(uids ...string) JudgeFunc {
 	return withSealed(func(ctx context.Context, p *Plugin, s Sealed) error {
 		return each(uids, func(uid string) error {
 			with := "with uid " + quote(uid)
-			if err := mayRoundTrip(ctx, p, with, &kmsapi.EncryptRequest{Uid: uid, Plaintext: p.Bytes(SeedBytes)}); err != nil {
-				return err
-			}
+			must(mayRoundTrip(ctx, p, with, &kmsapi.EncryptRequest{Uid: uid, Plaintext: p.Bytes(SeedBytes)}))
 			return tryAltered(ctx, p, s, "Decrypt "+with, func(q *kmsapi.DecryptRequest) { q.Uid = uid })
 		})
 	})

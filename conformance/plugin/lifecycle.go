@@ -50,9 +50,7 @@ func restartAfterStop(ctx context.Context, p *Plugin) error {
 }
 
 func restartAfterKill(ctx context.Context, p *Plugin) error {
-	if err := restart(ctx, p, "SIGKILL", (*ownProcess).Kill); err != nil {
-		return err
-	}
+	must(restart(ctx, p, "SIGKILL", (*ownProcess).Kill))
 	return sealsAgain(ctx, p)
 }
 
@@ -62,9 +60,7 @@ const restartsInARow = 10
 func manyRestarts(ctx context.Context, p *Plugin) error {
 	n := 0
 	for began := time.Now(); n < restartsInARow && time.Since(began) < p.timing.Load; n++ {
-		if err := restart(ctx, p, fmt.Sprintf("SIGTERM, %d times in a row", n+1), (*ownProcess).end); err != nil {
-			return err
-		}
+		must(restart(ctx, p, fmt.Sprintf("SIGTERM, %d times in a row", n+1), (*ownProcess).end))
 	}
 	p.Measure("%d restarts", n)
 	return nil
@@ -72,9 +68,7 @@ func manyRestarts(ctx context.Context, p *Plugin) error {
 
 func dataAfter(signal string, end ending) JudgeFunc {
 	return withSealed(func(ctx context.Context, p *Plugin, sealed Sealed) error {
-		if err := restart(ctx, p, signal, end); err != nil {
-			return err
-		}
+		must(restart(ctx, p, signal, end))
 		// Until the plugin can, errors are tried again, for the time of two calls at most.
 		return p.until(ctx, retry, min(p.timing.Start, 2*p.timing.Call), func(ctx context.Context) error {
 			return p.Unseal(ctx, sealed, "Decrypt, after "+signal+" and a start, of what was encrypted before")
@@ -83,9 +77,7 @@ func dataAfter(signal string, end ending) JudgeFunc {
 }
 
 func keyIDAfterRestart(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
-	if err := restart(ctx, p, "SIGTERM", (*ownProcess).end); err != nil {
-		return err
-	}
+	must(restart(ctx, p, "SIGTERM", (*ownProcess).end))
 	var after *kmsapi.StatusResponse
 	var err error
 	p.Poll(ctx, retry, p.timing.Start, func(ctx context.Context) bool { // the KMS may need time after a start

@@ -18,7 +18,7 @@ func startedWithoutKMS(ctx context.Context, p *Plugin, judge func(context.Contex
 			err = p.Launch(ctx)
 		}
 		if err == nil {
-			err = judge(ctx, p.firstStatus(ctx))
+			err = caught(func() error { return judge(ctx, p.firstStatus(ctx)) })
 		}
 	}
 	return errors.Join(broken, p.Restore(ctx), err)
@@ -27,7 +27,7 @@ func startedWithoutKMS(ctx context.Context, p *Plugin, judge func(context.Contex
 // afterwards leaves the check with a plugin that runs and is healthy.
 func afterwards(judge JudgeFunc) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		err := judge(ctx, p)
+		err := caught(func() error { return judge(ctx, p) })
 		if p.Running() {
 			_ = p.heal(ctx)
 		} else {
@@ -55,28 +55,20 @@ func (p *Plugin) firstStatus(ctx context.Context) (resp *kmsapi.StatusResponse) 
 }
 
 func startWithoutKMS(ctx context.Context, p *Plugin) error {
-	before, err := p.keyIDs(ctx)
-	if err != nil {
-		return err
-	}
-	if err := startedWithoutKMS(ctx, p, func(ctx context.Context, _ *kmsapi.StatusResponse) error {
+	before := need(p.keyIDs(ctx))
+	must(startedWithoutKMS(ctx, p, func(ctx context.Context, _ *kmsapi.StatusResponse) error {
 		return p.watch(ctx, p.timing.Watch, func(context.Context) error {
 			if how, ended := p.ended(); ended {
 				return found("start while the KMS fails", how, "a process that goes on, whose Status shows the failure")
 			}
 			return nil
 		})
-	}); err != nil {
-		return err
-	}
+	}))
 	return p.recovered(ctx, before)
 }
 
 func startWithoutKMSNotOK(ctx context.Context, p *Plugin) error {
-	before, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	before := need(p.Seal(ctx))
 	return startedWithoutKMS(ctx, p, func(ctx context.Context, first *kmsapi.StatusResponse) error {
 		return p.watchFrom(ctx, first, func(resp *kmsapi.StatusResponse) error {
 			if resp.Healthz != "ok" {
@@ -119,10 +111,7 @@ func (p *Plugin) watchFrom(ctx context.Context, first *kmsapi.StatusResponse, ju
 
 // keyIDAtOtherAddress starts the plugin with the second address of its KMS, and then with the first one again.
 func keyIDAtOtherAddress(ctx context.Context, p *Plugin) error {
-	sealed, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	sealed := need(p.Seal(ctx))
 	first := p.spec
 	p.spec = p.specWith(map[string]string{"address": p.addresses[1]})
 	defer func() {
@@ -130,9 +119,7 @@ func keyIDAtOtherAddress(ctx context.Context, p *Plugin) error {
 		_ = p.end(ctx)
 		_ = p.Start(ctx) // Session.alive finds it where that fails
 	}()
-	if err := p.end(ctx); err != nil {
-		return err
-	}
+	must(p.end(ctx))
 	if err := p.Start(ctx); err != nil {
 		return unsupported{"with the second address of --kms-addresses the plugin did not start: " + show(err)}
 	}

@@ -18,15 +18,10 @@ func stops(ctx context.Context, p *Plugin, _ *kmsapi.StatusResponse) error {
 // stop ends the plugin with SIGTERM and starts it again. It is a Finding if the plugin had to be killed.
 func stop(ctx context.Context, p *Plugin, what string) error {
 	began := time.Now()
-	exit, err := p.Terminate(ctx)
-	if err != nil {
-		return err
-	}
+	exit := need(p.Terminate(ctx))
 	took := time.Since(began)
 	p.Measure("ended after %v: %v", took.Round(time.Millisecond), exit)
-	if err := startAfter(ctx, p, what); err != nil {
-		return err
-	}
+	must(startAfter(ctx, p, what))
 	if exit.Forced {
 		return found(what, fmt.Sprintf("the process still ran after %v", took.Round(time.Second)), "its end within "+p.timing.Stop.String())
 	}
@@ -34,14 +29,9 @@ func stop(ctx context.Context, p *Plugin, what string) error {
 }
 
 func stopsWithIdleConnection(ctx context.Context, p *Plugin) error {
-	w, err := dialWire(ctx, p)
-	if err != nil {
-		return err
-	}
+	w := need(dialWire(ctx, p))
 	defer w.Close()
-	if err := othersServed(ctx, p, "while there is an idle one"); err != nil { // the plugin has accepted it by now
-		return err
-	}
+	must(othersServed(ctx, p, "while there is an idle one")) // the plugin has accepted it by now
 	return stop(ctx, p, "SIGTERM with an idle connection")
 }
 
@@ -55,9 +45,7 @@ func callAtStop(ctx context.Context, p *Plugin) error {
 	if err != nil {
 		return err
 	}
-	if err := startAfter(ctx, p, "SIGTERM in mid-call"); err != nil {
-		return err
-	}
+	must(startAfter(ctx, p, "SIGTERM in mid-call"))
 	if hung != nil {
 		return found("Encrypt, in flight at SIGTERM", hung, "an answer or an error before the timeout")
 	}
@@ -65,12 +53,8 @@ func callAtStop(ctx context.Context, p *Plugin) error {
 }
 
 func killInMidCall(ctx context.Context, p *Plugin) error {
-	if err := endUnderLoad(ctx, p, (*ownProcess).Kill, func(error) {}); err != nil {
-		return err
-	}
-	if err := startAfter(ctx, p, "SIGKILL in mid-call"); err != nil {
-		return err
-	}
+	must(endUnderLoad(ctx, p, (*ownProcess).Kill, func(error) {}))
+	must(startAfter(ctx, p, "SIGKILL in mid-call"))
 	if err := sealsAgain(ctx, p); err != nil {
 		_ = restart(ctx, p, "SIGTERM", (*ownProcess).end) // perhaps it works for those who follow
 		return err
@@ -120,9 +104,7 @@ func endUnderLoad(ctx context.Context, p *Plugin, end ending, ended func(error))
 const blackout = time.Second
 
 func waitingCall(ctx context.Context, p *Plugin) error {
-	if err := p.end(ctx); err != nil {
-		return err
-	}
+	must(p.end(ctx))
 	trip := roundTrips(p, 1)[0]
 	call, cancel := context.WithTimeout(ctx, blackout+p.timing.Start)
 	defer cancel()

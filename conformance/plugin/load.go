@@ -58,10 +58,7 @@ const (
 )
 
 func noMixUp(ctx context.Context, p *Plugin) error {
-	n, err := capacity(ctx, p, mixers*mixedTrips, p.timing.Load/4)
-	if err != nil {
-		return err
-	}
+	n := need(capacity(ctx, p, mixers*mixedTrips, p.timing.Load/4))
 	callers := min(n, mixers)
 	trips := roundTrips(p, callers*mixedTrips)
 	ctx, cancel := context.WithTimeout(ctx, p.timing.Load/2)
@@ -82,10 +79,7 @@ func noMixUp(ctx context.Context, p *Plugin) error {
 // concurrent is a check with several callers at the same time.
 func concurrent(most int) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		callers, err := capacity(ctx, p, most, p.timing.Load/2)
-		if err != nil {
-			return err
-		}
+		callers := need(capacity(ctx, p, most, p.timing.Load/2))
 		trips := roundTrips(p, callers)
 		ctx, cancel := context.WithTimeout(ctx, p.timing.Load)
 		defer cancel()

@@ -45,10 +45,7 @@ const (
 )
 
 func statusUnderLoad(ctx context.Context, p *Plugin) error {
-	callers, err := capacity(ctx, p, encrypters, p.timing.Call/3)
-	if err != nil {
-		return err
-	}
+	callers := need(capacity(ctx, p, encrypters, p.timing.Call/3))
 	trips := roundTrips(p, callers)
 	ctx, cancel := context.WithTimeout(ctx, p.timing.Load)
 	defer cancel()
@@ -63,6 +60,7 @@ func statusUnderLoad(ctx context.Context, p *Plugin) error {
 	})
 	p.Poll(ctx, time.Millisecond, p.timing.Call, func(context.Context) bool { return encrypts.Load() > 0 })
 	var took []time.Duration
+	var err error
 	for began := time.Now(); len(took) < pollsUnderLoad && time.Since(began) < p.timing.Load/4; {
 		call := time.Now()
 		if _, err = p.Status(ctx); err != nil {
@@ -134,10 +132,7 @@ func withShortDeadline(ctx context.Context, i int) (context.Context, context.Can
 // endEarly makes calls of Encrypt that bound ends early, and as many round trips at the same time and one afterwards, which must succeed.
 func endEarly(what string, bound func(ctx context.Context, i int) (context.Context, context.CancelFunc)) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		n, err := capacity(ctx, p, endedCalls, p.timing.Call/4)
-		if err != nil {
-			return err
-		}
+		n := need(capacity(ctx, p, endedCalls, p.timing.Call/4))
 		trips := roundTrips(p, 2*n)
 		timed, cancel := context.WithTimeout(ctx, p.timing.Load)
 		defer cancel()
@@ -179,9 +174,7 @@ const (
 
 // logInsDoNotGrow makes calls of one kind after another, and asks after each how many log-ins the KMS has seen.
 func logInsDoNotGrow(ctx context.Context, p *Plugin) error {
-	if err := p.roundTrip(ctx, "Decrypt"); err != nil { // a first log-in may wait for a first call
-		return err
-	}
+	must(p.roundTrip(ctx, "Decrypt")) // a first log-in may wait for a first call
 	for _, kind := range []struct {
 		what string
 		call func() error
@@ -189,21 +182,12 @@ func logInsDoNotGrow(ctx context.Context, p *Plugin) error {
 		{"Status", func() error { _, err := p.Status(ctx); return err }},
 		{"Encrypt and Decrypt", func() error { return p.roundTrip(ctx, "Decrypt") }},
 	} {
-		before, err := p.LogIns(ctx)
-		if err != nil {
-			return err
-		}
-		n, err := repeat(p, logInCalls, p.timing.Load/3, func(int) error {
+		before := need(p.LogIns(ctx))
+		n := need(repeat(p, logInCalls, p.timing.Load/3, func(int) error {
 			_ = kind.call() // other checks are about errors
 			return ctx.Err()
-		})
-		if err != nil {
-			return err
-		}
-		after, err := p.LogIns(ctx)
-		if err != nil {
-			return err
-		}
+		}))
+		after := need(p.LogIns(ctx))
 		p.Measure("%d log-ins in %d calls of %s", after-before, n, kind.what)
 		if after-before > max(fewLogIns, n/logInShare) {
 			return found(fmt.Sprintf("%d calls of %s", n, kind.what), fmt.Sprintf("the KMS saw %d log-ins", after-before), fmt.Sprintf("a session that is used again: at most %d", max(fewLogIns, n/logInShare)))

@@ -63,14 +63,8 @@ func openConnections(ctx context.Context, p *Plugin) error {
 const spareDescriptors = 20
 
 func closedConnections(ctx context.Context, p *Plugin) error {
-	pid, err := p.PID(ctx)
-	if err != nil {
-		return err
-	}
-	before, err := countDescriptors(pid)
-	if err != nil {
-		return err
-	}
+	pid := need(p.PID(ctx))
+	before := need(countDescriptors(pid))
 	n, err := useConnections(ctx, p)
 	if err != nil {
 		return found("Status on a new connection", err, "a response")
@@ -95,14 +89,9 @@ const unread = 300
 
 func slowReader(ctx context.Context, p *Plugin) error {
 	began := time.Now()
-	if _, err := p.Status(ctx); err != nil {
-		return found("Status", err, "a response")
-	}
+	need(p.answer(ctx, "Status"))
 	n := max(1, min(unread, int(p.timing.Call/4/max(time.Since(began), time.Microsecond)))) // more would keep a slow plugin busy
-	f, err := dialFrames(ctx, p)
-	if err != nil {
-		return err
-	}
+	f := need(dialFrames(ctx, p))
 	defer f.Close()
 	for range n {
 		if _, err := f.status(); err != nil {

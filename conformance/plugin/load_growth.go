@@ -24,22 +24,13 @@ type resource struct {
 
 // judge compares the growth in two halves of many calls, after calls that fill caches. What grows by the calls grows in both.
 func (r resource) judge(ctx context.Context, p *Plugin) error {
-	pid, err := p.PID(ctx)
-	if err != nil {
-		return err
-	}
+	pid := need(p.PID(ctx))
 	total := call(ctx, p, r.callers, r.calls/5, p.timing.Load/10)
 	var grown, made [2]int
-	from, err := r.read(pid)
-	if err != nil {
-		return err
-	}
+	from := need(r.read(pid))
 	for half := range grown {
 		made[half] = call(ctx, p, r.callers, r.calls*2/5, p.timing.Load/5)
-		to, err := r.read(pid)
-		if err != nil {
-			return err
-		}
+		to := need(r.read(pid))
 		grown[half], from, total = to-from, to, total+made[half]
 	}
 	p.Measure("%d calls; growth %d and %d %s in %d and %d of them", total, grown[0], grown[1], r.what, made[0], made[1])

@@ -81,6 +81,15 @@ func (c *client) Status(ctx context.Context) (*kmsapi.StatusResponse, error) {
 	return c.Client().Status(ctx, &kmsapi.StatusRequest{})
 }
 
+// answer is Status, whose error is a Finding. what describes the request.
+func (c *client) answer(ctx context.Context, what string) (*kmsapi.StatusResponse, error) {
+	resp, err := c.Status(ctx)
+	if err != nil {
+		return nil, found(what, err, "a response")
+	}
+	return resp, nil
+}
+
 // Encrypt calls Encrypt once, with a new uid and the deadline of a call.
 func (c *client) Encrypt(ctx context.Context, plaintext []byte) (*kmsapi.EncryptResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timing.Call)

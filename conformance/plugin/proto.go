@@ -90,10 +90,7 @@ func rawCall(ctx context.Context, p *Plugin, what, method string, request []byte
 
 // rawUnseal calls Decrypt with bytes that must be served, and compares.
 func rawUnseal(ctx context.Context, p *Plugin, what string, s Sealed, request []byte) error {
-	data, err := rawCall(ctx, p, what, ofDecrypt, request)
-	if err != nil {
-		return err
-	}
+	data := need(rawCall(ctx, p, what, ofDecrypt, request))
 	return allowRaw(what, data, s.Plaintext)
 }
 

@@ -20,14 +20,9 @@ func protoUnknownFields(ctx context.Context, p *Plugin, s Sealed) error {
 		return bytesField(b, 102, []byte("new"))
 	}
 	const encrypt = "Encrypt with unknown fields"
-	if err := rawUnseal(ctx, p, "Decrypt with unknown fields", s, unknown(decryptMessage(s.request(p), false))); err != nil {
-		return err
-	}
+	must(rawUnseal(ctx, p, "Decrypt with unknown fields", s, unknown(decryptMessage(s.request(p), false))))
 	plaintext := p.Bytes(SeedBytes)
-	data, err := rawCall(ctx, p, encrypt, ofEncrypt, unknown(encryptMessage(plaintext, p.UID())))
-	if err != nil {
-		return err
-	}
+	data := need(rawCall(ctx, p, encrypt, ofEncrypt, unknown(encryptMessage(plaintext, p.UID()))))
 	return unsealRaw(ctx, p, encrypt, plaintext, data)
 }
 
@@ -39,9 +34,7 @@ func protoFieldOrder(ctx context.Context, p *Plugin, s Sealed) error {
 func protoDuplicated(ctx context.Context, p *Plugin, s Sealed) error {
 	plaintext := p.Bytes(SeedBytes)
 	message := append(bytesField(nil, fieldEncryptPlaintext, p.Bytes(SeedBytes)), encryptMessage(plaintext, p.UID())...)
-	if err := tryRawEncrypt(ctx, p, "Encrypt with two plaintexts", plaintext, message); err != nil {
-		return err
-	}
+	must(tryRawEncrypt(ctx, p, "Encrypt with two plaintexts", plaintext, message))
 	message = append(bytesField(nil, fieldDecryptCiphertext, p.Bytes(SeedBytes)), decryptMessage(s.request(p), false)...)
 	return tryRawDecrypt(ctx, p, "Decrypt with two ciphertexts", message, s.Plaintext)
 }
@@ -62,10 +55,7 @@ func protoTruncated(ctx context.Context, p *Plugin, s Sealed) error {
 		{"Decrypt without the last byte of the message", ofDecrypt, decrypt[:len(decrypt)-1]},
 		{"Decrypt with a field that claims 2 GiB", ofDecrypt, claim(decrypt, 1<<31)},
 	} {
-		data, err := tryRaw(ctx, p, c.what, c.method, c.message)
-		if err != nil {
-			return err
-		}
+		data := need(tryRaw(ctx, p, c.what, c.method, c.message))
 		if data != nil {
 			return found(c.what, "success", "an error")
 		}
@@ -97,14 +87,10 @@ func protoWrongTypes(ctx context.Context, p *Plugin) error {
 func protoInvalidUTF8(ctx context.Context, p *Plugin, s Sealed) error {
 	const invalid = "\xff\xfe-\xc3\x28-\xed\xa0\x80"
 	plaintext := p.Bytes(SeedBytes)
-	if err := tryRawEncrypt(ctx, p, "Encrypt with a uid that is no UTF-8", plaintext, encryptMessage(plaintext, invalid)); err != nil {
-		return err
-	}
+	must(tryRawEncrypt(ctx, p, "Encrypt with a uid that is no UTF-8", plaintext, encryptMessage(plaintext, invalid)))
 	uid, key := s.request(p), s.request(p)
 	uid.Uid, key.KeyId = invalid, invalid
-	if err := tryRawDecrypt(ctx, p, "Decrypt with a uid that is no UTF-8", decryptMessage(uid, false), s.Plaintext); err != nil {
-		return err
-	}
+	must(tryRawDecrypt(ctx, p, "Decrypt with a uid that is no UTF-8", decryptMessage(uid, false), s.Plaintext))
 	return tryRawDecrypt(ctx, p, "Decrypt with a key_id that is no UTF-8", decryptMessage(key, false), s.Plaintext)
 }
 

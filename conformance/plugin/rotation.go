@@ -48,10 +48,7 @@ func rotationEncryptFollows(ctx context.Context, p *Plugin) error {
 	if err != nil {
 		return err
 	}
-	sealed, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	sealed := need(p.Seal(ctx))
 	if sealed.KeyId != after.KeyId {
 		return found("Encrypt after Status returned the new key_id", sealed.EncryptResponse, "key_id "+quote(after.KeyId))
 	}
@@ -61,10 +58,7 @@ func rotationEncryptFollows(ctx context.Context, p *Plugin) error {
 func rotationOldDecrypts(ctx context.Context, p *Plugin) error {
 	var old []Sealed
 	for range 2 {
-		sealed, err := p.Seal(ctx)
-		if err != nil {
-			return err
-		}
+		sealed := need(p.Seal(ctx))
 		old = append(old, sealed)
 		if _, _, _, err := p.rotate(ctx); err != nil {
 			return err
@@ -110,13 +104,8 @@ func rotationNewID(ctx context.Context, p *Plugin) error {
 }
 
 func rotationServes(ctx context.Context, p *Plugin, before *kmsapi.StatusResponse) error {
-	sealed, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
-	if err := p.Rotate(ctx); err != nil {
-		return err
-	}
+	sealed := need(p.Seal(ctx))
+	must(p.Rotate(ctx))
 	var judged error
 	used := map[string]bool{}
 	_, changed := p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool {
@@ -135,10 +124,7 @@ func rotationServes(ctx context.Context, p *Plugin, before *kmsapi.StatusRespons
 	if judged != nil || !changed {
 		return judged // a rotation that is not noticed is another finding
 	}
-	after, err := p.Status(ctx)
-	if err != nil {
-		return found("Status after the rotation", err, "a response")
-	}
+	after := need(p.answer(ctx, "Status after the rotation"))
 	for id := range used {
 		if id != before.KeyId && id != after.KeyId {
 			return found("Encrypt during a rotation", "key_id "+quote(id), "key_id "+quote(before.KeyId)+" or "+quote(after.KeyId))
@@ -175,21 +161,13 @@ func (e edges) add(s Sealed) {
 
 // rotationTearsNothing has callers of Encrypt before, during and after a rotation, and decrypts what they got when it is over.
 func rotationTearsNothing(ctx context.Context, p *Plugin) error {
-	if err := p.until(ctx, retry, p.timing.Notice, func(ctx context.Context) error { // a rotation of before may not be noticed yet
+	must(p.until(ctx, retry, p.timing.Notice, func(ctx context.Context) error { // a rotation of before may not be noticed yet
 		_, _ = p.Status(ctx)
 		_, err := p.Seal(ctx)
 		return err
-	}); err != nil {
-		return err
-	}
-	callers, err := capacity(ctx, p, tornCallers, p.timing.Call/2)
-	if err != nil {
-		return err
-	}
-	before, err := p.Status(ctx)
-	if err != nil {
-		return found("Status before the rotation", err, "a response")
-	}
+	}))
+	callers := need(capacity(ctx, p, tornCallers, p.timing.Call/2))
+	before := need(p.answer(ctx, "Status before the rotation"))
 	var over atomic.Bool
 	var sealed atomic.Int64
 	trips, answers := roundTrips(p, callers), make([]edges, callers)
@@ -214,7 +192,8 @@ func rotationTearsNothing(ctx context.Context, p *Plugin) error {
 			return err == nil && until(resp)
 		})
 	}
-	if err = p.Rotate(ctx); err == nil {
+	err := p.Rotate(ctx)
+	if err == nil {
 		polled(p.timing.Notice, func(resp *kmsapi.StatusResponse) bool { return resp.KeyId != before.KeyId })
 		polled(tornAfter, func(*kmsapi.StatusResponse) bool { return false })
 	}
@@ -230,9 +209,7 @@ func rotationTearsNothing(ctx context.Context, p *Plugin) error {
 	}
 	return each(answers, func(e edges) error {
 		for _, id := range sortedKeys(e) {
-			if err := p.unsealAll(ctx, append(e[id].first, e[id].last...), what+", with key_id "+quote(id)); err != nil {
-				return err
-			}
+			must(p.unsealAll(ctx, append(e[id].first, e[id].last...), what+", with key_id "+quote(id)))
 		}
 		return nil
 	})

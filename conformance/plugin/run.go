@@ -276,7 +276,7 @@ func (s *Session) run(ctx context.Context, c Check, result *conformance.Result) 
 	began := time.Now()
 	p.rand = rand.New(rand.NewPCG(s.options.Seed, hash(c.ID)))
 	restarts := p.restarts
-	err := c.Run(ctx, p)
+	err := caught(func() error { return c.Run(ctx, p) })
 	result.Measured = p.measured
 	var finding *conformance.Finding
 	var hook hookError

@@ -71,18 +71,13 @@ func oneKeyIDOneKey(ctx context.Context, p *Plugin) error {
 	}); err != nil {
 		return unsupported{"a second instance does not encrypt: " + clip(err.Error())}
 	}
-	ours, err := p.Seal(ctx)
-	if err != nil {
-		return err
-	}
+	ours := need(p.Seal(ctx))
 	if ours.KeyId != theirs.KeyId {
 		p.Measure("the key_ids of two instances differ")
 		return nil
 	}
 	const what = "Decrypt by another instance of the plugin, which has the same key_id"
-	if err := other.Unseal(ctx, ours, what); err != nil {
-		return err
-	}
+	must(other.Unseal(ctx, ours, what))
 	return p.Unseal(ctx, theirs, what)
 }
 
@@ -121,10 +116,7 @@ const failedStartTime = 5 * time.Second
 
 // failedStart starts the plugin once more in ways that may fail. Where the second process ends, the first one must still serve.
 func failedStart(ctx context.Context, p *Plugin) error {
-	starts, err := p.failingStarts()
-	if err != nil {
-		return err
-	}
+	starts := need(p.failingStarts())
 	failed := 0
 	for _, s := range starts {
 		how, over, err := p.tryStart(ctx, s.spec)

@@ -99,10 +99,7 @@ func logPlaintext(ctx context.Context, p *Plugin) error {
 			own = append(own, sealed.Plaintext)
 		}
 	}
-	log, err := p.ReadLog()
-	if err != nil {
-		return err
-	}
+	log := need(p.ReadLog())
 	plaintexts, _ := p.traffic.seen()
 	if form := findPlaintext(readable(log), distinct(append(own, plaintexts...))); form != "" {
 		return found("read the log after Encrypt and Decrypt", "it contains a plaintext "+form, "no plaintext")
@@ -111,10 +108,7 @@ func logPlaintext(ctx context.Context, p *Plugin) error {
 }
 
 func logCredentials(_ context.Context, p *Plugin) error {
-	log, err := p.ReadLog()
-	if err != nil {
-		return err
-	}
+	log := need(p.ReadLog())
 	if name := findCredential(readable(log)); name != "" {
 		return found("read the log", "it contains "+name, "no credentials")
 	}
@@ -153,10 +147,7 @@ func errorCredentials(ctx context.Context, p *Plugin) error {
 }
 
 func keyIDCredentials(ctx context.Context, p *Plugin) error {
-	resp, err := p.Status(ctx)
-	if err != nil {
-		return found("Status", err, "a response")
-	}
+	resp := need(p.answer(ctx, "Status"))
 	for _, d := range decodings([]byte(resp.KeyId)) {
 		if name := findCredential(d.data); name != "" {
 			return found("Status", "the key_id contains "+name+d.inside, "no credentials")

@@ -51,10 +51,7 @@ func otherAuthority(ctx context.Context, p *Plugin) error {
 func secondConnection(ctx context.Context, p *Plugin) error {
 	var others [2]*client
 	for i := range others {
-		other, err := p.another()
-		if err != nil {
-			return err
-		}
+		other := need(p.another())
 		defer other.conn.Close()
 		others[i] = other
 	}
@@ -80,10 +77,7 @@ func statusSameEverywhere(ctx context.Context, p *Plugin, first *kmsapi.StatusRe
 }
 
 func socketPermissions(_ context.Context, p *Plugin) error {
-	path, err := filepath.EvalSymlinks(p.at.Address)
-	if err != nil {
-		return err
-	}
+	path := need(filepath.EvalSymlinks(p.at.Address))
 	open, err := has(path, 0o002)
 	for dir := filepath.Dir(path); err == nil && open; dir = filepath.Dir(dir) {
 		if open, err = has(dir, 0o001); dir == filepath.Dir(dir) {
@@ -93,10 +87,7 @@ func socketPermissions(_ context.Context, p *Plugin) error {
 	if err != nil || !open {
 		return err
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
+	info := need(os.Stat(path))
 	return found("the mode of "+path, fmt.Sprintf("%v, and all folders above it can be searched by others", info.Mode()), "no write permission for others, or a folder that is closed to them")
 }
 
@@ -112,17 +103,12 @@ func has(path string, bits fs.FileMode) (bool, error) {
 // written returns a check that writes bytes on a connection of its own, and tests that others are served while it is open and after its end.
 func written(what, bytes string) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		w, err := dialWire(ctx, p)
-		if err != nil {
-			return err
-		}
+		w := need(dialWire(ctx, p))
 		defer w.end()
 		if bytes != "" {
 			_, _ = w.Write([]byte(bytes)) // the plugin may close the connection at any byte
 		}
-		if err := othersServed(ctx, p, "while there is "+what); err != nil {
-			return err
-		}
+		must(othersServed(ctx, p, "while there is "+what))
 		w.end()
 		return othersServed(ctx, p, "after "+what+" was closed")
 	}
@@ -165,9 +151,7 @@ func pingsWithCalls(_ context.Context, p *Plugin, f *frames) error {
 		if err != nil {
 			return found(fmt.Sprintf("Status and a PING, %d times on a connection", i+1), err, "an answer and the acknowledgement")
 		}
-		if err := f.extend(p); err != nil {
-			return err
-		}
+		must(f.extend(p))
 	}
 	return nil
 }

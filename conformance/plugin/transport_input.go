@@ -62,9 +62,7 @@ func unknownField(size int) []byte {
 
 func traceMetadata(ctx context.Context, p *Plugin) error {
 	ctx = metadata.AppendToOutgoingContext(ctx, "traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "tracestate", "vendor="+strings.Repeat("t", 505))
-	if _, err := p.Status(ctx); err != nil {
-		return found("Status with traceparent and a tracestate of 512 bytes", err, "a response")
-	}
+	need(p.answer(ctx, "Status with traceparent and a tracestate of 512 bytes"))
 	return nil
 }
 
@@ -96,9 +94,7 @@ func bigRequest(ctx context.Context, p *Plugin) error {
 		call, cancel := context.WithTimeout(ctx, p.timing.Call)
 		_, _ = p.Raw(call, kmsapi.KeyManagementService_Status_FullMethodName, unknownField(size))
 		cancel()
-		if err := othersServed(ctx, p, fmt.Sprintf("after a Status with %d bytes", size)); err != nil {
-			return err
-		}
+		must(othersServed(ctx, p, fmt.Sprintf("after a Status with %d bytes", size)))
 	}
 	return nil
 }
