@@ -3,7 +3,6 @@ package plugin
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,36 +12,24 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	kmsapi "k8s.io/kms/apis/v2"
-
-	"github.com/kmsharness/kmsharness/conformance"
 )
-
-// delivery shows whether the server ended a call. gRPC sends a status in an HTTP/2 response with a content-type. A call without any response was
-// ended by the client: the time was over, the stream was reset or the connection broke.
-type delivery struct{ header, trailer metadata.MD }
-
-func (d *delivery) options() []grpc.CallOption {
-	return []grpc.CallOption{grpc.Header(&d.header), grpc.Trailer(&d.trailer)}
-}
 
 // consequenceNoAnswer is that of a call that was neither answered nor refused.
 const consequenceNoAnswer = "The request to kube-apiserver fails without a reason, in the worst case after the timeout of the call."
 
-// judge returns nil for an error that the plugin sent as a status, and a Finding for any other.
-func (d *delivery) judge(request string, err error, within time.Duration) error {
-	if len(d.header)+len(d.trailer) > 0 {
-		return nil
+// try makes a call that a plugin may refuse. The response is its zero value if the plugin refused it with a status, which gRPC sends in an HTTP/2
+// response with a content-type. A call without any was ended by the client, and is a Finding: the time was over, the stream was reset or the connection
+// broke.
+func try[R any](ctx context.Context, what string, within time.Duration, call func(context.Context, ...grpc.CallOption) (R, error)) (resp R, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var header, trailer metadata.MD
+	if resp, err = call(ctx, grpc.Header(&header), grpc.Trailer(&trailer)); err == nil || len(header)+len(trailer) > 0 {
+		return resp, nil
 	}
-	return withConsequence(found(request, err, "an answer or a gRPC status from the plugin within "+within.String()), consequenceNoAnswer)
-}
-
-// withConsequence is a Finding with another consequence than that of its check.
-func withConsequence(finding error, consequence string) error {
-	var f *conformance.Finding
-	if errors.As(finding, &f) {
-		f.Consequence = consequence
-	}
-	return finding
+	f := found(what, err, "an answer or a gRPC status from the plugin within "+within.String())
+	f.Consequence = consequenceNoAnswer
+	return resp, f
 }
 
 // patience bounds a call with a request of so many bytes. A request that is larger than any of kube-apiserver's may take longer.
@@ -53,29 +40,20 @@ func (c *client) patience(size int) time.Duration {
 	return c.timing.Call
 }
 
-// tryEncrypt calls Encrypt with a request that a plugin may refuse. The response is nil if the plugin refused it with a status. The error is a
-// Finding: there was no status.
+// tryEncrypt tries Encrypt. The response is nil if the plugin refused the request.
 func tryEncrypt(ctx context.Context, p *Plugin, what string, q *kmsapi.EncryptRequest) (*kmsapi.EncryptResponse, error) {
-	within := p.patience(proto.Size(q))
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	var d delivery
-	resp, err := p.Client().Encrypt(ctx, q, d.options()...)
-	if err != nil {
-		return nil, d.judge(what, err, within)
-	}
-	return resp, nil
+	return try(ctx, what, p.patience(proto.Size(q)), func(ctx context.Context, options ...grpc.CallOption) (*kmsapi.EncryptResponse, error) {
+		return p.Client().Encrypt(ctx, q, options...)
+	})
 }
 
-// tryDecrypt calls Decrypt with a request that a plugin may refuse. If it answers, the plaintext must be one of the allowed ones.
+// tryDecrypt tries Decrypt. If the plugin answers, the plaintext must be one of the allowed ones.
 func tryDecrypt(ctx context.Context, p *Plugin, what string, q *kmsapi.DecryptRequest, allowed ...[]byte) error {
-	within := p.patience(proto.Size(q))
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	var d delivery
-	resp, err := p.Client().Decrypt(ctx, q, d.options()...)
-	if err != nil {
-		return d.judge(what, err, within)
+	resp, err := try(ctx, what, p.patience(proto.Size(q)), func(ctx context.Context, options ...grpc.CallOption) (*kmsapi.DecryptResponse, error) {
+		return p.Client().Decrypt(ctx, q, options...)
+	})
+	if err != nil || resp == nil {
+		return err
 	}
 	return allow(what, resp.Plaintext, allowed)
 }
@@ -92,19 +70,15 @@ func allow(what string, plaintext []byte, allowed [][]byte) error {
 	return found(what, fmt.Sprintf("success, with %d bytes that were not encrypted", len(plaintext)), expected)
 }
 
-// tryRaw calls a method with bytes. The response is nil if the plugin refused them with a status.
+// tryRaw tries a method with bytes. The response is nil if the plugin refused them.
 func tryRaw(ctx context.Context, p *Plugin, what, method string, request []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
-	defer cancel()
-	var d delivery
-	resp, err := p.Raw(ctx, method, request, d.options()...)
-	if err != nil {
-		return nil, d.judge(what, err, p.timing.Call)
-	}
-	if resp == nil {
-		resp = []byte{}
-	}
-	return resp, nil
+	return try(ctx, what, p.timing.Call, func(ctx context.Context, options ...grpc.CallOption) ([]byte, error) {
+		resp, err := p.Raw(ctx, method, request, options...)
+		if err != nil {
+			return nil, err // an answer may come before it
+		}
+		return append([]byte{}, resp...), nil
+	})
 }
 
 // request is a further request to decrypt s. The caller may change its fields and the entries of the annotations, but no byte in place.

@@ -176,16 +176,13 @@ func envelopeDistinct(ctx context.Context, p *Plugin) error {
 		if flip >= 0 {
 			plaintext[flip] ^= 1
 		}
-		resp, err := p.Encrypt(ctx, plaintext)
-		if err != nil {
-			return found("Encrypt of one of several similar plaintexts", err, "a ciphertext")
-		}
+		s := need(p.seal(ctx, plaintext, "one of several similar plaintexts"))
 		for _, other := range all {
-			if bytes.Equal(other.Ciphertext, resp.Ciphertext) && other.KeyId == resp.KeyId && maps.EqualFunc(other.Annotations, resp.Annotations, slices.Equal[[]byte]) {
+			if bytes.Equal(other.Ciphertext, s.Ciphertext) && other.KeyId == s.KeyId && maps.EqualFunc(other.Annotations, s.Annotations, slices.Equal[[]byte]) {
 				return found("Encrypt of two plaintexts that differ in one bit", "ciphertext, key_id and annotations are equal", "answers that differ")
 			}
 		}
-		all = append(all, Sealed{plaintext, resp})
+		all = append(all, s)
 	}
 	return nil
 }
@@ -194,11 +191,7 @@ func envelopeSamePlaintext(ctx context.Context, p *Plugin) error {
 	first := need(p.Seal(ctx))
 	all := []Sealed{first}
 	for range 2 {
-		resp, err := p.Encrypt(ctx, first.Plaintext)
-		if err != nil {
-			return found("Encrypt of a plaintext that was encrypted before", err, "a ciphertext")
-		}
-		all = append(all, Sealed{first.Plaintext, resp})
+		all = append(all, need(p.seal(ctx, first.Plaintext, "a plaintext that was encrypted before")))
 	}
 	if bytes.Equal(all[0].Ciphertext, all[1].Ciphertext) {
 		p.Measure("equal plaintexts get equal ciphertexts")
@@ -219,11 +212,7 @@ func envelopeEdgeBytes(ctx context.Context, p *Plugin) error {
 		plaintext := p.Bytes(SeedBytes)
 		copy(plaintext, edge.begin)
 		copy(plaintext[SeedBytes-len(edge.end):], edge.end)
-		resp, err := p.Encrypt(ctx, plaintext)
-		if err != nil {
-			return found("Encrypt of a seed that "+edge.what, err, "a ciphertext")
-		}
-		must(p.Unseal(ctx, Sealed{plaintext, resp}, "Decrypt of a seed that "+edge.what))
+		must(p.Unseal(ctx, need(p.seal(ctx, plaintext, "a seed that "+edge.what)), "Decrypt of a seed that "+edge.what))
 	}
 	return nil
 }

@@ -8,20 +8,18 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc"
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
 // tryRandom decrypts random bytes. The plugin may answer, which KMS2-HOSTILE-GARBAGE judges, or refuse them with a status.
 func tryRandom(ctx context.Context, p *Plugin, s Sealed, what string, size int) error {
-	ctx, cancel := context.WithTimeout(ctx, p.timing.Call)
-	defer cancel()
-	var d delivery
 	q := s.request(p)
 	q.Ciphertext = p.Bytes(size)
-	if _, err := p.Client().Decrypt(ctx, q, d.options()...); err != nil {
-		return d.judge(what, err, p.timing.Call)
-	}
-	return nil
+	_, err := try(ctx, what, p.timing.Call, func(ctx context.Context, options ...grpc.CallOption) (*kmsapi.DecryptResponse, error) {
+		return p.Client().Decrypt(ctx, q, options...)
+	})
+	return err
 }
 
 func hostileStatus(ctx context.Context, p *Plugin, s Sealed) error {

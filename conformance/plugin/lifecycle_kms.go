@@ -11,17 +11,13 @@ import (
 
 // startedWithoutKMS makes the KMS fail, starts the plugin again, and runs judge with the first answer of Status. It restores the KMS.
 func startedWithoutKMS(ctx context.Context, p *Plugin, judge func(context.Context, *kmsapi.StatusResponse) error) error {
-	broken := p.Break(ctx, ModeFail)
-	var err error
-	if broken == nil {
-		if err = p.end(ctx); err == nil {
-			err = p.Launch(ctx)
-		}
-		if err == nil {
-			err = caught(func() error { return judge(ctx, p.firstStatus(ctx)) })
-		}
-	}
-	return errors.Join(broken, p.Restore(ctx), err)
+	err := caught(func() error {
+		must(p.Break(ctx, ModeFail))
+		must(p.end(ctx))
+		must(p.Launch(ctx))
+		return judge(ctx, p.firstStatus(ctx))
+	})
+	return errors.Join(err, p.Restore(ctx))
 }
 
 // afterwards leaves the check with a plugin that runs and is healthy.

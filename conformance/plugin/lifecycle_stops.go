@@ -37,14 +37,11 @@ func stopsWithIdleConnection(ctx context.Context, p *Plugin) error {
 
 func callAtStop(ctx context.Context, p *Plugin) error {
 	var hung error
-	err := endUnderLoad(ctx, p, (*ownProcess).end, func(err error) {
+	must(endUnderLoad(ctx, p, (*ownProcess).end, func(err error) {
 		if late(err) {
 			hung = err
 		}
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	must(startAfter(ctx, p, "SIGTERM in mid-call"))
 	if hung != nil {
 		return found("Encrypt, in flight at SIGTERM", hung, "an answer or an error before the timeout")

@@ -27,7 +27,7 @@ func inTurn(p *Plugin, calls int, what string, call func() error) error {
 
 func sequential(ctx context.Context, p *Plugin) error {
 	var encrypts, decrypts []time.Duration
-	err := inTurn(p, tripsInARow, "Encrypt and Decrypt", func() error {
+	must(inTurn(p, tripsInARow, "Encrypt and Decrypt", func() error {
 		plaintext := p.Bytes(SeedBytes)
 		began := time.Now()
 		sealed, err := p.Encrypt(ctx, plaintext)
@@ -42,10 +42,7 @@ func sequential(ctx context.Context, p *Plugin) error {
 			return errOther
 		}
 		return err
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	measure(p, "Encrypt", encrypts)
 	measure(p, "Decrypt", decrypts)
 	return nil

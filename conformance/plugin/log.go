@@ -30,18 +30,15 @@ func newLogSource(file string) (logSource, error) {
 }
 
 // ReadLog returns what the plugin has logged since the run began. It needs the capability Log.
-func (l logSource) ReadLog() ([]byte, error) {
+func (l logSource) ReadLog() (data []byte, err error) {
 	f, err := os.Open(l.file)
-	if err != nil {
-		return nil, fmt.Errorf("read the log of the plugin: %w", err)
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Size() >= l.begin { // a smaller one was rotated: all of it is new
-		if _, err := f.Seek(l.begin, io.SeekStart); err != nil {
-			return nil, fmt.Errorf("read the log of the plugin: %w", err)
+	if err == nil {
+		defer f.Close()
+		if info, err := f.Stat(); err != nil || info.Size() < l.begin { // it was rotated: all of it is new
+			l.begin = 0
 		}
+		data, err = io.ReadAll(io.NewSectionReader(f, l.begin, maxLogBytes))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxLogBytes))
 	if err != nil {
 		return nil, fmt.Errorf("read the log of the plugin: %w", err)
 	}

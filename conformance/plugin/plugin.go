@@ -118,10 +118,14 @@ type Sealed struct {
 
 // Seal encrypts a random seed. An error of the plugin is a Finding.
 func (c *client) Seal(ctx context.Context) (Sealed, error) {
-	plaintext := c.Bytes(SeedBytes)
+	return c.seal(ctx, c.Bytes(SeedBytes), fmt.Sprintf("%d bytes", SeedBytes))
+}
+
+// seal encrypts a plaintext. An error of the plugin is a Finding, whose request is Encrypt of what.
+func (c *client) seal(ctx context.Context, plaintext []byte, what string) (Sealed, error) {
 	resp, err := c.Encrypt(ctx, plaintext)
 	if err != nil {
-		return Sealed{}, found(fmt.Sprintf("Encrypt of %d bytes", SeedBytes), err, "a ciphertext")
+		return Sealed{}, found("Encrypt of "+what, err, "a ciphertext")
 	}
 	return Sealed{plaintext, resp}, nil
 }
@@ -192,7 +196,7 @@ func (c *client) watch(ctx context.Context, within time.Duration, judge func(con
 }
 
 // found is a Finding: the request, what came of it (an error, a response or a text) and what the rule expects.
-func found(request string, response any, expected string) error {
+func found(request string, response any, expected string) *conformance.Finding {
 	err, _ := response.(error)
 	return &conformance.Finding{Evidence: conformance.Evidence{Request: request, Response: show(response), Expected: expected}, Late: late(err) || errors.Is(err, os.ErrDeadlineExceeded)}
 }

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,12 +237,9 @@ func (c *client) PID(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+	control := raw.Control(func(fd uintptr) { cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = cmp.Or(control, err); err != nil {
 		return 0, err
-	}
-	if credErr != nil {
-		return 0, credErr
 	}
 	if cred.Pid <= 0 { // the process is in another namespace
 		return 0, errors.New("the process of the plugin is not visible here")
@@ -255,6 +253,6 @@ func (c *client) readableProcess(ctx context.Context) bool {
 	if err != nil || pid == os.Getpid() {
 		return false
 	}
-	_, err = os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	_, err = countDescriptors(pid)
 	return err == nil
 }

@@ -9,14 +9,10 @@ import (
 	kmsapi "k8s.io/kms/apis/v2"
 )
 
-// rotate rotates the key and waits until Status shows another key_id. It returns the answers of Status before and after.
-func (p *Plugin) rotate(ctx context.Context) (before, after *kmsapi.StatusResponse, took time.Duration, err error) {
-	if before, err = p.Status(ctx); err != nil {
-		return nil, nil, 0, found("Status before the rotation", err, "a response")
-	}
-	if err = p.Rotate(ctx); err != nil {
-		return nil, nil, 0, err
-	}
+// rotate rotates the key and waits until Status shows another key_id, or ends the check. It returns the answers of Status before and after.
+func (p *Plugin) rotate(ctx context.Context) (before, after *kmsapi.StatusResponse, took time.Duration) {
+	before = need(p.answer(ctx, "Status before the rotation"))
+	must(p.Rotate(ctx))
 	took, changed := p.Poll(ctx, pollInterval, p.timing.Notice, func(ctx context.Context) bool {
 		resp, err := p.Status(ctx)
 		if err != nil {
@@ -26,16 +22,13 @@ func (p *Plugin) rotate(ctx context.Context) (before, after *kmsapi.StatusRespon
 		return resp.KeyId != before.KeyId
 	})
 	if !changed {
-		return before, after, took, found(fmt.Sprintf("Status for %v after the hook rotated the key", p.timing.Notice), "key_id "+quote(before.KeyId)+" in each answer", "another key_id")
+		must(found(fmt.Sprintf("Status for %v after the hook rotated the key", p.timing.Notice), "key_id "+quote(before.KeyId)+" in each answer", "another key_id"))
 	}
-	return before, after, took, nil
+	return before, after, took
 }
 
 func rotationNoticed(ctx context.Context, p *Plugin) error {
-	_, after, took, err := p.rotate(ctx)
-	if err != nil {
-		return err
-	}
+	_, after, took := p.rotate(ctx)
 	p.Measure("noticed after %v", took.Round(time.Millisecond))
 	if after.Healthz != "ok" || after.KeyId == "" || len(after.KeyId) > maxKeyID {
 		return found("Status after the rotation", after, fmt.Sprintf(`healthz "ok" and a key_id of 1 to %d bytes`, maxKeyID))
@@ -44,10 +37,7 @@ func rotationNoticed(ctx context.Context, p *Plugin) error {
 }
 
 func rotationEncryptFollows(ctx context.Context, p *Plugin) error {
-	_, after, _, err := p.rotate(ctx)
-	if err != nil {
-		return err
-	}
+	_, after, _ := p.rotate(ctx)
 	sealed := need(p.Seal(ctx))
 	if sealed.KeyId != after.KeyId {
 		return found("Encrypt after Status returned the new key_id", sealed.EncryptResponse, "key_id "+quote(after.KeyId))
@@ -58,20 +48,14 @@ func rotationEncryptFollows(ctx context.Context, p *Plugin) error {
 func rotationOldDecrypts(ctx context.Context, p *Plugin) error {
 	var old []Sealed
 	for range 2 {
-		sealed := need(p.Seal(ctx))
-		old = append(old, sealed)
-		if _, _, _, err := p.rotate(ctx); err != nil {
-			return err
-		}
+		old = append(old, need(p.Seal(ctx)))
+		p.rotate(ctx)
 	}
 	return p.unsealAll(ctx, old, "Decrypt of what was encrypted one or two rotations ago")
 }
 
 func rotationNoReturn(ctx context.Context, p *Plugin) error {
-	before, _, _, err := p.rotate(ctx)
-	if err != nil {
-		return err
-	}
+	before, _, _ := p.rotate(ctx)
 	calls := 0
 	return p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
 		ask := p.Status
@@ -88,10 +72,7 @@ func rotationNoReturn(ctx context.Context, p *Plugin) error {
 func rotationNewID(ctx context.Context, p *Plugin) error {
 	seen := map[string]int{}
 	for n := range 3 {
-		before, after, _, err := p.rotate(ctx)
-		if err != nil {
-			return err
-		}
+		before, after, _ := p.rotate(ctx)
 		if n == 0 {
 			seen[before.KeyId] = 0
 		}

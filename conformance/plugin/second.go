@@ -12,33 +12,22 @@ import (
 )
 
 // second is a client of another instance of the plugin: at the endpoint that the author names, or a process with a socket and a {state} of its own.
-// The caller ends it.
-func (p *Plugin) second(ctx context.Context) (_ *client, end func(), err error) {
+// The caller ends it. Where there is none, the check ends.
+func (p *Plugin) second(ctx context.Context) (_ *client, end func()) {
 	other := *p.client
 	if other.at = p.secondAt; other.at.IsZero() {
 		return p.startSecond(ctx, other)
 	}
-	if other.conn, err = other.Dial(); err != nil {
-		return nil, nil, err
-	}
-	return &other, func() { _ = other.conn.Close() }, nil
+	other.conn = need(other.Dial())
+	return &other, func() { _ = other.conn.Close() }
 }
 
-func (p *Plugin) startSecond(ctx context.Context, other client) (_ *client, end func(), err error) {
-	dir, err := os.MkdirTemp(p.dir, "second-")
-	if err != nil {
-		return nil, nil, err
-	}
+func (p *Plugin) startSecond(ctx context.Context, other client) (_ *client, end func()) {
+	dir := need(os.MkdirTemp(p.dir, "second-"))
 	state := filepath.Join(dir, "state")
-	if err := os.Mkdir(state, 0o700); err != nil {
-		return nil, nil, err
-	}
-	if other.at, err = endpoint.ParseUnix("unix://" + filepath.Join(dir, "kms.sock")); err != nil {
-		return nil, nil, err
-	}
-	if other.conn, err = other.Dial(); err != nil {
-		return nil, nil, err
-	}
+	must(os.Mkdir(state, 0o700))
+	other.at = need(endpoint.ParseUnix("unix://" + filepath.Join(dir, "kms.sock")))
+	other.conn = need(other.Dial())
 	o := &ownProcess{client: &other, supervisor: p.supervisor}
 	o.spec = p.specWith(map[string]string{"endpoint": other.at.String(), "socket": other.at.Address, "state": state})
 	if err := o.Start(ctx); err != nil {
@@ -49,20 +38,17 @@ func (p *Plugin) startSecond(ctx context.Context, other client) (_ *client, end 
 			_ = o.Kill(ctx)
 		}
 		_ = other.conn.Close()
-		return nil, nil, unsupported{"a second instance with a socket and a {state} of its own did not start: " + seen}
+		must(unsupported{"a second instance with a socket and a {state} of its own did not start: " + seen})
 	}
 	return &other, func() {
 		_ = o.end(context.WithoutCancel(ctx))
 		_ = other.conn.Close()
-	}, nil
+	}
 }
 
 // oneKeyIDOneKey compares two instances. Until they encrypt, errors are tried again: the KMS may need time after a start.
 func oneKeyIDOneKey(ctx context.Context, p *Plugin) error {
-	other, end, err := p.second(ctx)
-	if err != nil {
-		return err
-	}
+	other, end := p.second(ctx)
 	defer end()
 	var theirs Sealed
 	if err := other.until(ctx, retry, p.timing.Start, func(ctx context.Context) (err error) {
@@ -116,13 +102,9 @@ const failedStartTime = 5 * time.Second
 
 // failedStart starts the plugin once more in ways that may fail. Where the second process ends, the first one must still serve.
 func failedStart(ctx context.Context, p *Plugin) error {
-	starts := need(p.failingStarts())
 	failed := 0
-	for _, s := range starts {
-		how, over, err := p.tryStart(ctx, s.spec)
-		if err != nil {
-			return err
-		}
+	for _, s := range p.failingStarts() {
+		how, over := p.tryStart(ctx, s.spec)
 		served := p.reachable(ctx)
 		switch {
 		case served != nil:
@@ -148,29 +130,16 @@ type start struct {
 }
 
 // failingStarts are with a {state} that cannot be used, and with a flag that no plugin knows.
-func (p *Plugin) failingStarts() ([]start, error) {
-	dir, err := os.MkdirTemp(p.dir, "failing-")
-	if err != nil {
-		return nil, err
-	}
+func (p *Plugin) failingStarts() []start {
+	dir := need(os.MkdirTemp(p.dir, "failing-"))
 	file, damaged, empty := filepath.Join(dir, "file"), filepath.Join(dir, "damaged"), filepath.Join(dir, "empty")
-	if err := writeDamaged(file); err != nil {
-		return nil, err
-	}
+	must(writeDamaged(file))
 	for _, folder := range []string{damaged, empty} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			return nil, err
-		}
+		must(os.Mkdir(folder, 0o700))
 	}
-	entries, err := os.ReadDir(p.ownProcess.values["state"])
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
+	for _, e := range need(os.ReadDir(p.ownProcess.values["state"])) {
 		if e.Type().IsRegular() {
-			if err := writeDamaged(filepath.Join(damaged, e.Name())); err != nil {
-				return nil, err
-			}
+			must(writeDamaged(filepath.Join(damaged, e.Name())))
 		}
 	}
 	with := func(state string, more ...string) process.Spec {
@@ -178,30 +147,31 @@ func (p *Plugin) failingStarts() ([]start, error) {
 	}
 	flag := start{"with an unknown flag", with(empty, "--kmsharness-no-such-flag")}
 	if !p.template.Has("state") {
-		return []start{flag}, nil
+		return []start{flag}
 	}
-	return []start{{"with a file as {state}", with(file)}, {"with a {state} whose files are damaged", with(damaged)}, flag}, nil
+	return []start{{"with a file as {state}", with(file)}, {"with a {state} whose files are damaged", with(damaged)}, flag}
 }
 
 func writeDamaged(file string) error { return os.WriteFile(file, []byte("damaged\n"), 0o600) }
 
 // tryStart starts a process of the plugin and reports whether it ended by itself. Otherwise it ends it.
-func (p *Plugin) tryStart(ctx context.Context, spec process.Spec) (how string, over bool, err error) {
+func (p *Plugin) tryStart(ctx context.Context, spec process.Spec) (how string, over bool) {
 	spec.StopTimeout = failedStartTime
 	now, err := p.supervisor.Start(ctx, spec)
 	if err != nil {
-		return "", false, fmt.Errorf("start the plugin: %w", err)
+		must(fmt.Errorf("start the plugin: %w", err))
 	}
 	timer := time.NewTimer(failedStartTime)
 	defer timer.Stop()
 	select {
 	case <-now.Done():
 		exit, _ := now.Exit()
-		return fmt.Sprintf("the second process ended: %v", exit), true, nil
+		return fmt.Sprintf("the second process ended: %v", exit), true
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return "", false, now.Stop(ctx)
+	must(now.Stop(ctx))
+	return "", false
 }
 
 // reachable is nil if a new connection to the plugin's path is served.

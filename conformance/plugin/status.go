@@ -16,9 +16,9 @@ const manyCalls = 50
 // eachStatus makes a number of calls of Status, and stops at the first error of the plugin or of judge.
 func eachStatus(ctx context.Context, p *Plugin, calls int, judge func(n int, resp *kmsapi.StatusResponse) error) error {
 	for n := range calls {
-		resp, err := p.Status(ctx)
+		resp, err := p.answer(ctx, fmt.Sprintf("Status, call %d", n+1))
 		if err != nil {
-			return found(fmt.Sprintf("Status, call %d", n+1), err, "a response")
+			return err
 		}
 		if err := judge(n, resp); err != nil {
 			return err
@@ -68,11 +68,7 @@ func statusAnswers(ctx context.Context, p *Plugin) error {
 
 func statusKeyIDStable(ctx context.Context, p *Plugin, first *kmsapi.StatusResponse) error {
 	return p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
-		resp, err := p.Status(ctx)
-		switch {
-		case err != nil:
-			return found("Status", err, "a response")
-		case resp.KeyId != first.KeyId:
+		if resp := need(p.answer(ctx, "Status")); resp.KeyId != first.KeyId {
 			return found("Status", resp, fmt.Sprintf("key_id %s for %v", quote(first.KeyId), p.timing.Watch))
 		}
 		return nil
