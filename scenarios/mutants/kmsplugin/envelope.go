@@ -19,8 +19,10 @@ import (
 func envelopeMutants() []Mutant {
 	return []Mutant{
 		{Name: "encrypt-fails", Mistake: "Encrypt is an error.", Caught: "KMS2-ENCRYPT-ANSWERS",
-			Also:   []string{"KMS2-LIFECYCLE-STOPS", "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
-			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) error { return refuse("access denied") })},
+			Also: []string{"KMS2-LIFECYCLE-STOPS", "KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
+			Change: func(r *Reference) {
+				r.Encrypt.refuse(refuse("access denied"), func(*kmsapi.EncryptRequest) bool { return true })
+			}},
 		{Name: "ciphertext-in-annotation", Mistake: "The ciphertext is empty, and an annotation has it.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-PRESENT", Change: ciphertextInAnnotation(nil)},
 		{Name: "ciphertext-padded", Mistake: "The ciphertext is padded to 1100 bytes.", Caught: "KMS2-ENCRYPT-CIPHERTEXT-SIZE", Change: ciphertextPadded(1100)},
 		{Name: "encrypt-key-id-empty", Mistake: "Encrypt returns no key_id.", Caught: "KMS2-ENCRYPT-KEY-ID-PRESENT",
@@ -43,7 +45,9 @@ func envelopeMutants() []Mutant {
 				resp.Annotations["debug.example.com"] = []byte(base64.StdEncoding.EncodeToString(q.Plaintext))
 			})},
 		{Name: "decrypt-fails", Mistake: "Decrypt is an error.", Caught: "KMS2-ENCRYPT-ROUND-TRIP",
-			Change: beforeDecrypt(func(*kmsapi.DecryptRequest) error { return refuse("access denied") })},
+			Change: func(r *Reference) {
+				r.Decrypt.refuse(refuse("access denied"), func(*kmsapi.DecryptRequest) bool { return true })
+			}},
 		{Name: "uid-bound", Mistake: "Decrypt demands the uid of Encrypt.", Caught: "KMS2-ENCRYPT-ROUND-TRIP", Change: uidBound},
 		{Name: "zeros-trimmed", Mistake: "Decrypt removes four or more zeros from the end.", Caught: "KMS2-ENCRYPT-EDGE-BYTES", Change: zerosTrimmed},
 		{Name: "cached-by-prefix", Mistake: "Encrypt caches its answers by the first 16 bytes.", Caught: "KMS2-ENCRYPT-DISTINCT",
@@ -65,32 +69,28 @@ func envelopeMutants() []Mutant {
 		{Name: "cached-by-uid", Mistake: "Encrypt repeats its answer for a uid that it has seen.", Caught: "KMS2-ENCRYPT-UID-REUSED",
 			Change: cachedBy((*kmsapi.EncryptRequest).GetUid)},
 		{Name: "zeros-replaced", Mistake: "Encrypt takes 32 zeros for a missing key, and makes one.", Caught: "KMS2-ENCRYPT-UNIFORM-BYTES",
-			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) {
 				if bytes.Equal(q.Plaintext, make([]byte, plugin.SeedBytes)) {
 					q.Plaintext = bytes.Repeat([]byte{7}, plugin.SeedBytes)
 				}
-				return nil
 			})},
 		{Name: "base64-decoded", Mistake: "Encrypt decodes a plaintext that is valid base64.", Caught: "KMS2-ENCRYPT-TEXT-BYTES",
-			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) {
 				if b, err := base64.StdEncoding.DecodeString(string(q.Plaintext)); err == nil && len(b) > 0 {
 					q.Plaintext = b
 				}
-				return nil
 			})},
 		{Name: "empty-replaced", Mistake: "Encrypt makes a key if the plaintext is empty.", Caught: "KMS2-ENCRYPT-PLAINTEXT-EMPTY",
-			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) {
 				if len(q.Plaintext) == 0 {
 					q.Plaintext = bytes.Repeat([]byte{7}, plugin.SeedBytes)
 				}
-				return nil
 			})},
 		{Name: "padded-to-32", Mistake: "Encrypt pads to 32 bytes, and Decrypt does not remove it.", Caught: "KMS2-ENCRYPT-PLAINTEXT-SMALL",
-			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) {
 				if n := len(q.Plaintext); n > 0 && n < plugin.SeedBytes {
 					q.Plaintext = append(q.Plaintext, make([]byte, plugin.SeedBytes-n)...)
 				}
-				return nil
 			})},
 		{Name: "cut-to-32", Mistake: "Encrypt takes the first 32 bytes.", Caught: "KMS2-ENCRYPT-PLAINTEXT-LARGE", Change: cutTo(plugin.SeedBytes)},
 		{Name: "cut-to-300", Mistake: "Encrypt takes the first 300 bytes, the size of its buffer.", Caught: "KMS2-ENCRYPT-PLAINTEXT-GROWING", Change: cutTo(300)},
@@ -105,10 +105,7 @@ func ciphertextInAnnotation(constant []byte) func(*Reference) {
 		r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
 			resp.Annotations[ciphertextAnnotation], resp.Ciphertext = resp.Ciphertext, constant
 		})
-		r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
-			q.Ciphertext = q.Annotations[ciphertextAnnotation]
-			return nil
-		})
+		beforeDecrypt(func(q *kmsapi.DecryptRequest) { q.Ciphertext = q.Annotations[ciphertextAnnotation] })(r)
 	}
 }
 
@@ -150,12 +147,8 @@ func encryptKeyIDFlips(r *Reference) {
 }
 
 func uidBound(r *Reference) {
-	var uids memory[string]
-	r.Encrypt.after(func(_ context.Context, q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
-		uids.set(resp.Ciphertext, q.Uid)
-	})
-	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
-		if uid, ok := uids.get(q.Ciphertext); ok && uid != q.Uid {
+	noted(r, func(_ context.Context, q *kmsapi.EncryptRequest) string { return q.Uid }, func(_ context.Context, q *kmsapi.DecryptRequest, uid string) error {
+		if uid != q.Uid {
 			return refuse("the uid is not that of Encrypt")
 		}
 		return nil
@@ -251,13 +244,9 @@ func decryptAscending(r *Reference) {
 }
 
 func keyOfConnection(r *Reference) {
-	var owners memory[any]
 	r.Options = append(r.Options, grpc.StatsHandler(&connNumber{}))
-	r.Encrypt.after(func(ctx context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
-		owners.set(resp.Ciphertext, ctx.Value(connKey{}))
-	})
-	r.Decrypt.before(func(ctx context.Context, q *kmsapi.DecryptRequest) error {
-		if owner, ok := owners.get(q.Ciphertext); ok && owner != ctx.Value(connKey{}) {
+	noted(r, func(ctx context.Context, _ *kmsapi.EncryptRequest) any { return ctx.Value(connKey{}) }, func(ctx context.Context, _ *kmsapi.DecryptRequest, owner any) error {
+		if owner != ctx.Value(connKey{}) {
 			return refuse("the connection has no such key")
 		}
 		return nil
@@ -278,23 +267,30 @@ func statusRenewsKey(r *Reference) {
 
 // localKeys numbers ciphertexts, and makes Decrypt refuse those whose local key is gone by its number.
 func (r *Reference) localKeys(number func() int64, gone func(int64) bool) {
-	var made memory[int64]
-	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
-		made.set(resp.Ciphertext, number())
-	})
-	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
-		if n, ok := made.get(q.Ciphertext); ok && gone(n) {
+	noted(r, func(context.Context, *kmsapi.EncryptRequest) int64 { return number() }, func(_ context.Context, _ *kmsapi.DecryptRequest, made int64) error {
+		if gone(made) {
 			return refuse("the local key is gone")
 		}
 		return nil
 	})
 }
 
-func cutTo(n int) func(*Reference) {
-	return beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
-		q.Plaintext = q.Plaintext[:min(n, len(q.Plaintext))]
+// noted notes something about each ciphertext, and has Decrypt judge it.
+func noted[V any](r *Reference, note func(context.Context, *kmsapi.EncryptRequest) V, judge func(context.Context, *kmsapi.DecryptRequest, V) error) {
+	var notes memory[V]
+	r.Encrypt.after(func(ctx context.Context, q *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
+		notes.set(resp.Ciphertext, note(ctx, q))
+	})
+	r.Decrypt.before(func(ctx context.Context, q *kmsapi.DecryptRequest) error {
+		if v, ok := notes.get(q.Ciphertext); ok {
+			return judge(ctx, q, v)
+		}
 		return nil
 	})
+}
+
+func cutTo(n int) func(*Reference) {
+	return beforeEncrypt(func(q *kmsapi.EncryptRequest) { q.Plaintext = q.Plaintext[:min(n, len(q.Plaintext))] })
 }
 
 // sealWith makes Encrypt use the nonces of a function, which gets the plaintext and the key.

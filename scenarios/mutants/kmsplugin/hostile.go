@@ -23,7 +23,12 @@ func hostileMutants() []Mutant {
 		{Name: "refusal-poisons-status", Mistake: "For two seconds after a refused Decrypt healthz shows the refusal.", Caught: "KMS2-HOSTILE-STATUS-STAYS", Change: refusalPoisons},
 		{Name: "failure-closes-connections", Mistake: "A Decrypt that fails closes all connections.", Caught: "KMS2-HOSTILE-STATUS", Change: failureCloses},
 		{Name: "unencrypted-accepted", Mistake: "Decrypt returns what it cannot decrypt, as data that was never encrypted.", Caught: "KMS2-HOSTILE-GARBAGE",
-			Change: unencryptedAccepted},
+			Change: func(r *Reference) {
+				onFailure(func(q *kmsapi.DecryptRequest) bool {
+					_, err := r.keyOf(q.KeyId)
+					return err == nil && string(q.Annotations[annotation]) == "1" && len(q.Ciphertext) > 0
+				}, (*kmsapi.DecryptRequest).GetCiphertext)(r)
+			}},
 		{Name: "empty-decrypted", Mistake: "Decrypt takes an empty ciphertext for an empty plaintext.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY",
 			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return len(q.Ciphertext) == 0 }, nothing)},
 		{Name: "blocks-uncounted", Mistake: "Blocks of 16 bytes are encrypted one by one. Missing ones are not noticed.", Caught: "KMS2-HOSTILE-CIPHERTEXT-TRUNCATED",
@@ -32,51 +37,50 @@ func hostileMutants() []Mutant {
 			Change: blocks(func(i, n int) []byte { return []byte{byte(i), byte(i >> 8), byte(n), byte(n >> 8)} })},
 		{Name: "rest-returned", Mistake: "Decrypt returns what follows the ciphertext, as a part that is not encrypted.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EXTENDED", Change: restReturned},
 		{Name: "mask-in-ciphertext", Mistake: "A mask before the ciphertext is not authenticated.", Caught: "KMS2-HOSTILE-CIPHERTEXT-FLIPPED", Change: maskInCiphertext},
-		{Name: "unknown-key-empty", Mistake: "Decrypt ignores the error for a key_id that it does not know.", Caught: "KMS2-HOSTILE-KEY-ID-UNKNOWN", Change: unknownKeyEmpty},
+		{Name: "unknown-key-empty", Mistake: "Decrypt ignores the error for a key_id that it does not know.", Caught: "KMS2-HOSTILE-KEY-ID-UNKNOWN",
+			Change: func(r *Reference) {
+				onFailure(func(q *kmsapi.DecryptRequest) bool {
+					_, err := r.keyOf(q.KeyId)
+					return err != nil && q.KeyId != "" && len(q.Ciphertext) > 0
+				}, nothing)(r)
+			}},
 		{Name: "no-key-identity", Mistake: "Decrypt without a key_id returns the ciphertext.", Caught: "KMS2-HOSTILE-KEY-ID-MISSING",
 			Change: onFailure(func(q *kmsapi.DecryptRequest) bool { return q.KeyId == "" }, (*kmsapi.DecryptRequest).GetCiphertext)},
 		{Name: "key-id-in-array", Mistake: "Decrypt copies the key_id to an array of 1 KiB.", Caught: "KMS2-HOSTILE-KEY-ID-HUGE",
-			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) {
 				var array [1024]byte
 				copy(array[:len(q.KeyId)], q.KeyId)
-				return nil
 			})},
 		{Name: "annotation-indexed", Mistake: "Decrypt reads the first byte of an annotation that it expects.", Caught: "KMS2-HOSTILE-ANNOTATIONS-MISSING",
-			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
-				if version := q.Annotations[annotation][0]; version != '1' {
-					return refuse("the version is not 1")
-				}
-				return nil
-			})},
+			Change: func(r *Reference) {
+				r.Decrypt.refuse(refuse("the version is not 1"), func(q *kmsapi.DecryptRequest) bool { return q.Annotations[annotation][0] != '1' })
+			}},
 		{Name: "mask-in-annotation", Mistake: "A mask in an annotation is not authenticated.", Caught: "KMS2-HOSTILE-ANNOTATIONS-ALTERED", Change: maskInAnnotation(false)},
 		{Name: "mask-unbound", Mistake: "A mask in an annotation is authenticated, but not for its ciphertext.", Caught: "KMS2-HOSTILE-ANNOTATIONS-SWAPPED", Change: maskInAnnotation(true)},
 		{Name: "annotations-counted", Mistake: "Decrypt has a place for one annotation.", Caught: "KMS2-HOSTILE-ANNOTATIONS-EXTRA",
-			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) {
 				var places [1]string
 				i := 0
 				for key := range q.Annotations {
 					places[i] = key
 					i++
 				}
-				return nil
 			})},
 		{Name: "uid-shortened", Mistake: "The first 8 bytes of the uid are logged.", Caught: "KMS2-HOSTILE-UID-MISSING",
-			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) error { _ = q.Uid[:8]; return nil })},
+			Change: beforeEncrypt(func(q *kmsapi.EncryptRequest) { _ = q.Uid[:8] })},
 		{Name: "uid-parsed", Mistake: "A uid that is no UUID ends the process.", Caught: "KMS2-HOSTILE-UID-MALFORMED",
-			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			Change: beforeDecrypt(func(q *kmsapi.DecryptRequest) {
 				if q.Uid != "" {
 					uuid.MustParse(q.Uid)
 				}
-				return nil
 			})},
 		{Name: "cut-to-100000", Mistake: "Encrypt has no limit, and takes the first 100,000 bytes.", Caught: "KMS2-HOSTILE-PLAINTEXT-HUGE", Change: together(unlimited, cutTo(100_000))},
 		{Name: "message-in-array", Mistake: "gRPC's limit is raised, and a longer plaintext ends the process.", Caught: "KMS2-HOSTILE-MESSAGE-OVERSIZED",
 			Change: together(func(r *Reference) { r.Options = append(r.Options, grpc.MaxRecvMsgSize(64<<20)) },
-				beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
+				beforeEncrypt(func(q *kmsapi.EncryptRequest) {
 					if len(q.Plaintext) > 4<<20 {
 						panic("index out of range")
 					}
-					return nil
 				}))},
 		{Name: "unknown-fields-refused", Mistake: "A field that the API does not have is an error.", Caught: "KMS2-PROTO-UNKNOWN-FIELDS", Also: []string{"KMS2-TRANSPORT-UNKNOWN-FIELDS"},
 			Change: reading(func(message []byte) ([]byte, error) {
@@ -108,11 +112,10 @@ func hostileMutants() []Mutant {
 		{Name: "empty-ciphertext-breaks-status", Mistake: "After an empty ciphertext, Status is an error until the next start.", Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY", Change: emptyBreaksStatus},
 		{Name: "empty-ciphertext-ends", Mistake: "An empty ciphertext ends the process, and the next one does not start where the socket file is.",
 			Caught: "KMS2-HOSTILE-CIPHERTEXT-EMPTY", Also: []string{"KMS2-LIFECYCLE-RESTART-AFTER-SIGKILL"},
-			Change: together(keepsStaleSocket, beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+			Change: together(keepsStaleSocket, beforeDecrypt(func(q *kmsapi.DecryptRequest) {
 				if len(q.Ciphertext) == 0 {
 					panic("slice bounds out of range")
 				}
-				return nil
 			}))},
 		{Name: "wire-type-assumed", Mistake: "A field 1 that is a number ends the process.", Caught: "KMS2-PROTO-WRONG-TYPES",
 			Change: reading(func(message []byte) ([]byte, error) {
@@ -136,18 +139,12 @@ func hostileMutants() []Mutant {
 
 func emptyBreaksStatus(r *Reference) {
 	var broken atomic.Bool
-	r.Status.before(func(context.Context, *kmsapi.StatusRequest) error {
-		if broken.Load() {
-			return status.Error(codes.Internal, "the session is corrupt")
-		}
-		return nil
-	})
-	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+	r.Status.refuse(status.Error(codes.Internal, "the session is corrupt"), func(*kmsapi.StatusRequest) bool { return broken.Load() })
+	beforeDecrypt(func(q *kmsapi.DecryptRequest) {
 		if len(q.Ciphertext) == 0 {
 			broken.Store(true)
 		}
-		return nil
-	})
+	})(r)
 }
 
 // onFailure makes Decrypt succeed where the correct one fails, for some requests.
@@ -166,13 +163,6 @@ func onFailure(applies func(*kmsapi.DecryptRequest) bool, plaintext func(*kmsapi
 // nothing is an empty plaintext for onFailure.
 func nothing(*kmsapi.DecryptRequest) []byte { return nil }
 
-func unencryptedAccepted(r *Reference) {
-	onFailure(func(q *kmsapi.DecryptRequest) bool {
-		_, err := r.keyOf(q.KeyId)
-		return err == nil && string(q.Annotations[annotation]) == "1" && len(q.Ciphertext) > 0
-	}, (*kmsapi.DecryptRequest).GetCiphertext)(r)
-}
-
 // failureCloses closes the connections under gRPC.
 func failureCloses(r *Reference) {
 	var conns kept[net.Conn]
@@ -180,14 +170,12 @@ func failureCloses(r *Reference) {
 		conns.add(c)
 		return c
 	})
-	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
-		resp, err := next(ctx, q)
+	r.Decrypt.ended(func(err error) {
 		if err != nil {
 			for _, c := range conns.take() {
 				_ = c.Close()
 			}
 		}
-		return resp, err
 	})
 }
 
@@ -333,13 +321,6 @@ func maskInAnnotation(encrypted bool) func(*Reference) {
 	}
 }
 
-func unknownKeyEmpty(r *Reference) {
-	onFailure(func(q *kmsapi.DecryptRequest) bool {
-		_, err := r.keyOf(q.KeyId)
-		return err != nil && q.KeyId != "" && len(q.Ciphertext) > 0
-	}, nothing)(r)
-}
-
 // firstFields removes all but the first of equal fields, except annotations. The parser finds what is wrong with the rest.
 func firstFields(message []byte) ([]byte, error) {
 	var seen []protowire.Number
@@ -358,28 +339,22 @@ func locksOut(r *Reference) {
 	const limit = 190
 	var failures atomic.Int64
 	onStatus(func(int, *kmsapi.StatusResponse) { failures.Store(0) })(r)
-	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
-		if failures.Load() >= limit {
-			return nil, refuse("locked after too many failures")
-		}
-		resp, err := next(ctx, q)
+	r.Decrypt.ended(func(err error) {
 		if err != nil {
 			failures.Add(1)
 		} else {
 			failures.Store(0)
 		}
-		return resp, err
 	})
+	r.Decrypt.refuse(refuse("locked after too many failures"), func(*kmsapi.DecryptRequest) bool { return failures.Load() >= limit })
 }
 
 func refusalPoisons(r *Reference) {
 	var refused atomic.Int64 // when the last Decrypt was refused, in nanoseconds
-	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
-		resp, err := next(ctx, q)
+	r.Decrypt.ended(func(err error) {
 		if status.Code(err) == codes.InvalidArgument || status.Code(err) == codes.NotFound {
 			refused.Store(time.Now().UnixNano())
 		}
-		return resp, err
 	})
 	onStatus(func(_ int, resp *kmsapi.StatusResponse) {
 		if time.Since(time.Unix(0, refused.Load())) < 2*time.Second {

@@ -30,12 +30,7 @@ func lifecycleMutants() []Mutant {
 		{Name: "listens-too-early", Mistake: "Calls are accepted half a second before they can be served.", Caught: "KMS2-LIFECYCLE-WAITING-CALL",
 			Change: func(r *Reference) {
 				ready := time.Now().Add(500 * time.Millisecond)
-				r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error {
-					if time.Now().Before(ready) {
-						return status.Error(codes.FailedPrecondition, "the plugin is starting")
-					}
-					return nil
-				})
+				r.Encrypt.refuse(status.Error(codes.FailedPrecondition, "the plugin is starting"), func(*kmsapi.EncryptRequest) bool { return time.Now().Before(ready) })
 			}},
 		{Name: "starts-counted", Mistake: "The sixth start in a row without an Encrypt fails.", Caught: "KMS2-LIFECYCLE-TEN-RESTARTS", Change: countsStarts},
 		{Name: "sigterm-ignored", Mistake: "SIGTERM has no effect.", Caught: "KMS2-LIFECYCLE-STOPS",
@@ -208,11 +203,6 @@ func (r *Reference) localKey(key []byte) {
 		cipher.NewCTR(block(key), make([]byte, aes.BlockSize)).XORKeyStream(out, b)
 		return out
 	}
-	r.Encrypt.after(func(_ context.Context, _ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) {
-		resp.Ciphertext = again(resp.Ciphertext)
-	})
-	r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
-		q.Ciphertext = again(q.Ciphertext)
-		return nil
-	})
+	afterEncrypt(func(_ *kmsapi.EncryptRequest, resp *kmsapi.EncryptResponse) { resp.Ciphertext = again(resp.Ciphertext) })(r)
+	beforeDecrypt(func(q *kmsapi.DecryptRequest) { q.Ciphertext = again(q.Ciphertext) })(r)
 }

@@ -81,12 +81,7 @@ func (r *rate) exceeded() bool {
 }
 
 func limit[Q, R any](m *method[Q, R], most *rate) {
-	m.before(func(context.Context, *Q) error {
-		if most.exceeded() {
-			return status.Error(codes.ResourceExhausted, "too many calls")
-		}
-		return nil
-	})
+	m.refuse(status.Error(codes.ResourceExhausted, "too many calls"), func(*Q) bool { return most.exceeded() })
 }
 
 func mixesUp(r *Reference) {
@@ -132,10 +127,7 @@ func keyIDRaces(r *Reference) {
 
 func statusWaitsForEncrypts(r *Reference) {
 	var last atomic.Int64 // when an Encrypt ended
-	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
-		defer func() { last.Store(time.Now().UnixNano()) }()
-		return next(ctx, q)
-	})
+	r.Encrypt.ended(func(error) { last.Store(time.Now().UnixNano()) })
 	r.Status.before(func(ctx context.Context, _ *kmsapi.StatusRequest) error {
 		for time.Since(time.Unix(0, last.Load())) < longWait && ctx.Err() == nil {
 			waitFor(ctx, shortWait)
@@ -211,20 +203,18 @@ func leakMutants() []Mutant {
 		{Name: "descriptors-leak", Mistake: "Each Encrypt opens a file and does not close it.", Caught: "KMS2-LOAD-DESCRIPTORS-STEADY",
 			Change: func(r *Reference) {
 				var files kept[*os.File]
-				r.Encrypt.before(func(context.Context, *kmsapi.EncryptRequest) error {
+				beforeEncrypt(func(*kmsapi.EncryptRequest) {
 					if f, err := os.Open(os.DevNull); err == nil {
 						files.add(f)
 					}
-					return nil
-				})
+				})(r)
 			}},
 		{Name: "threads-leak", Mistake: "Each Encrypt starts a thread that does not end.", Caught: "KMS2-LOAD-THREADS-STEADY",
-			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) error {
+			Change: beforeEncrypt(func(*kmsapi.EncryptRequest) {
 				go func() {
 					runtime.LockOSThread()
 					select {}
 				}()
-				return nil
 			})},
 		{Name: "memory-leaks", Mistake: "Each Status is kept.", Caught: "KMS2-LOAD-MEMORY-STEADY",
 			Change: func(r *Reference) {

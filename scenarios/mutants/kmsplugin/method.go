@@ -44,15 +44,40 @@ func (m *method[Q, R]) after(f func(context.Context, *Q, *R)) {
 	})
 }
 
-func beforeEncrypt(f func(*kmsapi.EncryptRequest) error) func(*Reference) {
+// refuse answers those requests with an error for which when is true.
+func (m *method[Q, R]) refuse(with error, when func(*Q) bool) {
+	m.before(func(_ context.Context, q *Q) error {
+		if when(q) {
+			return with
+		}
+		return nil
+	})
+}
+
+// ended is told how each call ended.
+func (m *method[Q, R]) ended(f func(err error)) {
+	m.around(func(ctx context.Context, q *Q, next method[Q, R]) (*R, error) {
+		resp, err := next(ctx, q)
+		f(err)
+		return resp, err
+	})
+}
+
+func beforeEncrypt(f func(*kmsapi.EncryptRequest)) func(*Reference) {
 	return func(r *Reference) {
-		r.Encrypt.before(func(_ context.Context, q *kmsapi.EncryptRequest) error { return f(q) })
+		r.Encrypt.before(func(_ context.Context, q *kmsapi.EncryptRequest) error {
+			f(q)
+			return nil
+		})
 	}
 }
 
-func beforeDecrypt(f func(*kmsapi.DecryptRequest) error) func(*Reference) {
+func beforeDecrypt(f func(*kmsapi.DecryptRequest)) func(*Reference) {
 	return func(r *Reference) {
-		r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error { return f(q) })
+		r.Decrypt.before(func(_ context.Context, q *kmsapi.DecryptRequest) error {
+			f(q)
+			return nil
+		})
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
 type Mutant struct {
@@ -41,11 +43,4 @@ const (
 )
 
 // waitFor waits for a time, or until ctx ends.
-func waitFor(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+func waitFor(ctx context.Context, d time.Duration) { _ = poll.Pause(ctx, d) }

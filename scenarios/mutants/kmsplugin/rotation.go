@@ -42,13 +42,10 @@ func keysOfTheStart(r *Reference) {
 }
 
 func decryptsWithTheNewest(r *Reference) {
-	beforeDecrypt(func(q *kmsapi.DecryptRequest) error {
+	r.Decrypt.refuse(status.Error(codes.NotFound, "the key is no longer in use"), func(q *kmsapi.DecryptRequest) bool {
 		keys, err := r.KMS.Keys()
-		if err == nil && q.KeyId != KeyID(newest(keys)) {
-			return status.Error(codes.NotFound, "the key is no longer in use")
-		}
-		return nil
-	})(r)
+		return err == nil && q.KeyId != KeyID(newest(keys))
+	})
 }
 
 func returnsToTheOldKey(r *Reference) {
@@ -109,10 +106,8 @@ func failsUntilNoticed(r *Reference) {
 			resp.KeyId = KeyID(newest(keys))
 		}
 	})(r)
-	beforeEncrypt(func(*kmsapi.EncryptRequest) error {
-		if _, behind := lag(); behind {
-			return status.Error(codes.FailedPrecondition, "the key version is not the primary one")
-		}
-		return nil
-	})(r)
+	r.Encrypt.refuse(status.Error(codes.FailedPrecondition, "the key version is not the primary one"), func(*kmsapi.EncryptRequest) bool {
+		_, behind := lag()
+		return behind
+	})
 }

@@ -1,6 +1,7 @@
 package kmsplugin
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -38,10 +39,7 @@ func secrecyMutants() []Mutant {
 // logging logs before each Encrypt.
 func logging(log func(*Reference, *kmsapi.EncryptRequest)) func(*Reference) {
 	return func(r *Reference) {
-		beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
-			log(r, q)
-			return nil
-		})(r)
+		beforeEncrypt(func(q *kmsapi.EncryptRequest) { log(r, q) })(r)
 	}
 }
 
@@ -55,10 +53,12 @@ func logsPassword(r *Reference) {
 
 // failsWith gives the error for a plaintext that is too long another text.
 func failsWith(text func(*kmsapi.EncryptRequest) string) func(*Reference) {
-	return beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
-		if len(q.Plaintext) > MaxPlaintext {
-			return refuse(text(q))
-		}
-		return nil
-	})
+	return func(r *Reference) {
+		r.Encrypt.before(func(_ context.Context, q *kmsapi.EncryptRequest) error {
+			if len(q.Plaintext) > MaxPlaintext {
+				return refuse(text(q))
+			}
+			return nil
+		})
+	}
 }

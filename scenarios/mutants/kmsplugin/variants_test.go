@@ -134,12 +134,7 @@ func localKey(r *Reference) {
 }
 
 func refusing(refused func(*kmsapi.EncryptRequest) bool) func(*Reference) {
-	return beforeEncrypt(func(q *kmsapi.EncryptRequest) error {
-		if refused(q) {
-			return refuse("plaintexts of this length are not encrypted")
-		}
-		return nil
-	})
+	return func(r *Reference) { r.Encrypt.refuse(refuse("plaintexts of this length are not encrypted"), refused) }
 }
 
 func uidRequired(r *Reference) {
