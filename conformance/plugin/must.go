@@ -3,8 +3,8 @@ package plugin
 // stopped is the panic of must: the error with which a check ends.
 type stopped struct{ error }
 
-// must ends the check if err is not nil, as FailNow ends a test: a check is a row of calls, and each may be its finding. It is for the goroutine of
-// the check. What restores something calls the rest of the check by caught.
+// must ends the check, or what else caught runs, if err is not nil. It does so as FailNow ends a test: a check is a row of calls, and each may be its
+// finding. It is for the goroutine of the check. What restores something calls the rest of the check by caught.
 func must(err error) {
 	if err != nil {
 		panic(stopped{err})

@@ -65,7 +65,7 @@ type Session struct {
 	outcomes map[string]conformance.Outcome // of the checks so far, by id
 	answers  bool                           // Status has answered after some check
 	down     string                         // the check after which the plugin no longer answered
-	close    func()
+	cleanup  []func()                       // called from the last to the first
 }
 
 // Open connects to a plugin, and starts it if the subject has a command. The caller closes the session.
@@ -78,23 +78,25 @@ func Open(ctx context.Context, subject Subject, o Options) (*Session, error) {
 	if err := errors.Join(subject.Validate(), o.Validate(ids)); err != nil {
 		return nil, err
 	}
-	p, end, err := open(ctx, subject, o)
-	if err != nil {
+	s := &Session{options: o, outcomes: map[string]conformance.Outcome{}}
+	if err := caught(func() error { return s.open(ctx, subject) }); err != nil {
+		s.Close()
 		return nil, err
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx)) // the session may outlive ctx
 	var watching sync.WaitGroup
-	watching.Go(func() { (&starvation.Watch{Record: p.starved.add}).Run(watch) })
-	closeAll := func() {
-		stop()
-		watching.Wait()
-		end()
-	}
-	return &Session{plugin: p, options: o, has: p.capabilities(ctx, subject), answers: p.answered, outcomes: map[string]conformance.Outcome{}, close: closeAll}, nil
+	watching.Go(func() { (&starvation.Watch{Record: s.plugin.starved.add}).Run(watch) })
+	s.cleanup = append(s.cleanup, watching.Wait, stop)
+	s.has, s.answers = s.plugin.capabilities(ctx, subject), s.plugin.answered
+	return s, nil
 }
 
 // Close ends the plugin if the session started it.
-func (s *Session) Close() { s.close() }
+func (s *Session) Close() {
+	for _, f := range slices.Backward(s.cleanup) {
+		f()
+	}
+}
 
 // Check runs one check. Those that it depends on (Check.After) must come first.
 func (s *Session) Check(ctx context.Context, c Check) conformance.Result {
@@ -109,42 +111,19 @@ func (s *Session) Check(ctx context.Context, c Check) conformance.Result {
 }
 
 // open connects to the plugin, and starts it if the subject has a command. A plugin that does not answer is no error.
-func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(), err error) {
-	dir, err := os.MkdirTemp("", "kmsharness-conform-")
-	if err != nil {
-		return nil, nil, err
-	}
-	var cleanup []func()
-	closeAll := func() {
-		for _, f := range slices.Backward(cleanup) {
-			f()
-		}
-		_ = os.RemoveAll(dir)
-	}
-	defer func() {
-		if err != nil {
-			closeAll()
-		}
-	}()
-	timing := *o.Timing
+func (s *Session) open(ctx context.Context, subject Subject) error {
+	dir := need(os.MkdirTemp("", "kmsharness-conform-"))
+	s.cleanup = append(s.cleanup, func() { _ = os.RemoveAll(dir) })
+	timing := *s.options.Timing
 	c := &client{timing: timing, traffic: &traffic{}}
-	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: o.Waiting}, steady: map[string]bool{}, dir: dir, addresses: subject.Addresses}
+	p := &Plugin{client: c, ownProcess: &ownProcess{client: c, waiting: s.options.Waiting}, steady: map[string]bool{}, dir: dir, addresses: subject.Addresses}
+	s.plugin = p
 	if subject.Second != "" {
-		if p.secondAt, err = endpoint.ParseUnix(subject.Second); err != nil {
-			return nil, nil, err
-		}
+		p.secondAt = need(endpoint.ParseUnix(subject.Second))
 	}
-	at := subject.Endpoint
-	if at == "" {
-		at = "unix://" + filepath.Join(dir, "kms.sock")
-	}
-	if p.at, err = endpoint.ParseUnix(at); err != nil {
-		return nil, nil, err
-	}
+	p.at = need(endpoint.ParseUnix(cmp.Or(subject.Endpoint, "unix://"+filepath.Join(dir, "kms.sock"))))
 	state := filepath.Join(dir, "state")
-	if err = os.Mkdir(state, 0o700); err != nil {
-		return nil, nil, err
-	}
+	must(os.Mkdir(state, 0o700))
 	values := map[string]string{"endpoint": p.at.String(), "socket": p.at.Address, "state": state}
 	if len(subject.Addresses) > 0 {
 		values["address"] = subject.Addresses[0]
@@ -153,39 +132,30 @@ func open(ctx context.Context, subject Subject, o Options) (_ *Plugin, end func(
 	logFile := subject.Log
 	if subject.Command != "" {
 		own := filepath.Join(dir, "plugin.log")
-		if err = p.command(subject.Command, values, own); err != nil {
-			return nil, nil, err
-		}
-		cleanup = append(cleanup, func() { _ = p.supervisor.Close(context.WithoutCancel(ctx)) })
+		must(p.command(subject.Command, values, own))
+		s.cleanup = append(s.cleanup, func() { _ = p.supervisor.Close(context.WithoutCancel(ctx)) })
 		if logFile == "" {
 			logFile = own
-			if err = os.WriteFile(own, nil, 0o600); err != nil {
-				return nil, nil, err
-			}
+			must(os.WriteFile(own, nil, 0o600))
 		}
 	}
-	if p.logSource, err = newLogSource(logFile); err != nil {
-		return nil, nil, err
-	}
-	if p.conn, err = p.Dial(); err != nil {
-		return nil, nil, err
-	}
-	cleanup = append(cleanup, func() { _ = p.conn.Close() })
+	p.logSource = need(newLogSource(logFile))
+	p.conn = need(p.Dial())
+	s.cleanup = append(s.cleanup, func() { _ = p.conn.Close() })
 	if p.owned() {
-		if err = p.Launch(ctx); err != nil {
-			return nil, nil, err
-		}
-		if ready := p.WaitReady(ctx); ready == nil {
-			return p, closeAll, nil
+		must(p.Launch(ctx))
+		if p.WaitReady(ctx) == nil {
+			return nil
 		}
 	}
-	if err = p.connect(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, nil, fmt.Errorf("wait for the plugin at %s: %w", p.at, context.Cause(ctx))
-		}
-		return nil, nil, p.absent(context.WithoutCancel(ctx), err)
+	switch err := p.connect(ctx); {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("wait for the plugin at %s: %w", p.at, context.Cause(ctx))
+	default:
+		return p.absent(context.WithoutCancel(ctx), err)
 	}
-	return p, closeAll, nil
 }
 
 // EndedError: the command of the plugin ended before it listened.

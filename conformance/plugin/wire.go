@@ -160,9 +160,7 @@ func (c *client) statusOnNew(ctx context.Context, options ...grpc.DialOption) (*
 
 // othersServed calls Status on the connection that the checks share and on a new one. It is a Finding if one of them is not answered.
 func othersServed(ctx context.Context, p *Plugin, when string) error {
-	if _, err := p.Status(ctx); err != nil {
-		return found("Status on another connection "+when, err, "a response")
-	}
+	need(p.answer(ctx, "Status on another connection "+when))
 	if _, err := p.statusOnNew(ctx); err != nil {
 		return found("Status on a new connection "+when, err, "a response")
 	}
