@@ -29,30 +29,28 @@ func admitting(change func(*unstructured.Unstructured)) func() virtual.Options {
 
 // withoutRules leaves out what the policy demands with a part of an expression.
 func withoutRules(part string) func(*unstructured.Unstructured) {
-	return func(o *unstructured.Unstructured) {
-		if o.GetKind() != "ValidatingAdmissionPolicy" {
-			return
-		}
-		all, _, _ := unstructured.NestedSlice(o.Object, "spec", "validations")
-		all = slices.DeleteFunc(all, func(v any) bool {
-			expression, _, _ := unstructured.NestedString(v.(map[string]any), "expression")
+	return ofPolicy("validations", func(all []any) []any {
+		return slices.DeleteFunc(all, func(v any) bool {
+			expression, _, _ := unstructured.NestedString(v.(object), "expression")
 			return strings.Contains(expression, part)
 		})
-		_ = unstructured.SetNestedSlice(o.Object, all, "spec", "validations")
+	})
+}
+
+// ofPolicy changes a list of an admission policy.
+func ofPolicy(list string, change func([]any) []any) func(*unstructured.Unstructured) {
+	return func(o *unstructured.Unstructured) {
+		if o.GetKind() == "ValidatingAdmissionPolicy" {
+			all, _, _ := unstructured.NestedSlice(o.Object, "spec", list)
+			_ = unstructured.SetNestedSlice(o.Object, change(all), "spec", list)
+		}
 	}
 }
 
 // forCertificates lets the policy be about reporters with a certificate, and not about those with a token.
-func forCertificates(o *unstructured.Unstructured) {
-	if o.GetKind() != "ValidatingAdmissionPolicy" {
-		return
-	}
-	all, _, _ := unstructured.NestedSlice(o.Object, "spec", "matchConditions")
-	for _, one := range all {
-		if c, ok := one.(map[string]any); ok {
-			text, _, _ := unstructured.NestedString(c, "expression")
-			c["expression"], _, _ = strings.Cut(text, " || ")
-		}
-	}
-	_ = unstructured.SetNestedSlice(o.Object, all, "spec", "matchConditions")
+func forCertificates() func(*unstructured.Unstructured) {
+	return ofPolicy("matchConditions", each(func(c object) {
+		text, _, _ := unstructured.NestedString(c, "expression")
+		c["expression"], _, _ = strings.Cut(text, " || ")
+	}))
 }

@@ -89,7 +89,7 @@ func cleanups() []Mutant {
 			}),
 		},
 		{
-			Name: "forgets-rollups-at-start", Scenario: "aggregator-restarted", Caught: []string{"steps[3].never"}, Virtual: deciding(forgetsRollups),
+			Name: "forgets-rollups-at-start", Scenario: "aggregator-restarted", Caught: []string{"steps[3].never"}, Virtual: forgetful(forgetsRollups),
 			Mistake: "an aggregator that removes its own rollups when it starts, to begin clean: the alarm that stood is gone for a moment, and with it the time of its transition",
 		},
 		{
@@ -100,14 +100,12 @@ func cleanups() []Mutant {
 }
 
 // forgetsRollups removes them in the steps of an aggregator that has no memory yet.
-func forgetsRollups() decide {
-	return func(in core.Input, m core.Memory) core.Decision {
-		d := core.Step(in, m)
-		if reflect.ValueOf(m).IsZero() && len(in.Observed.Reports) > 0 {
-			d.WriteRollups, d.Remove.Conditions = false, contract.RollupTypes()
-		}
-		return d
+func forgetsRollups(in core.Input, m core.Memory) core.Decision {
+	d := core.Step(in, m)
+	if reflect.ValueOf(m).IsZero() && len(in.Observed.Reports) > 0 {
+		d.WriteRollups, d.Remove.Conditions = false, contract.RollupTypes()
 	}
+	return d
 }
 
 // replacesTheList remembers the conditions of some decisions ago, and puts them back in place of a removal.

@@ -100,27 +100,23 @@ func converging() []Mutant {
 
 // misconverging is an aggregator that does something else than was decided.
 func misconverging(change func(in core.Input, d *core.Decision)) func() virtual.Options {
-	return deciding(func() decide {
-		return func(in core.Input, m core.Memory) core.Decision {
-			d := core.Converge(in, m)
-			d.Rollups = slices.Clone(d.Rollups)
-			change(in, &d)
-			return d
-		}
+	return forgetful(func(in core.Input, m core.Memory) core.Decision {
+		d := core.Converge(in, m)
+		d.Rollups = slices.Clone(d.Rollups)
+		change(in, &d)
+		return d
 	})
 }
 
 // overlookingTyped is an aggregator that does not see some entries.
 func overlookingTyped(overlooked func(core.Input, contract.TypedReport) bool) func() virtual.Options {
-	return deciding(func() decide {
-		return func(in core.Input, m core.Memory) core.Decision {
-			in = deep(in)
-			for node, r := range in.Observed.Reports {
-				r.Typed = slices.DeleteFunc(slices.Clone(r.Typed), func(t contract.TypedReport) bool { return overlooked(in, t) })
-				in.Observed.Reports[node] = r
-			}
-			return core.Converge(in, m)
+	return forgetful(func(in core.Input, m core.Memory) core.Decision {
+		in = deep(in)
+		for node, r := range in.Observed.Reports {
+			r.Typed = slices.DeleteFunc(slices.Clone(r.Typed), func(t contract.TypedReport) bool { return overlooked(in, t) })
+			in.Observed.Reports[node] = r
 		}
+		return core.Converge(in, m)
 	})
 }
 

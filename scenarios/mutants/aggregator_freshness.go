@@ -60,7 +60,7 @@ func freshness() []Mutant {
 		{
 			Name: "awaits-for-ever", Scenario: "cold-start-reporter-never", Caught: []string{"ABSENCE-IS-NOT-BROKEN"},
 			Mistake: "no end of the grace for a first report: a node whose reporter cannot start is awaited for ever, and the rollup is False",
-			Virtual: deciding(awaitsForEver),
+			Virtual: forgetful(awaitsForEver),
 		},
 		{
 			Name: "does-not-wake", Scenario: "sno-reporter-killed", Caught: []string{"STALE-UNKNOWN"},
@@ -90,24 +90,17 @@ func everyEntry(change func(in *core.Input, e *contract.Entry)) func(*core.Input
 }
 
 // awaitsForEver forgets at every step since when it has been waiting.
-func awaitsForEver() decide {
-	return func(in core.Input, m core.Memory) core.Decision {
-		waiting := false
-		for node := range in.Nodes {
-			_, reported := in.Observed.Reports[node]
-			waiting = waiting || !reported
-		}
-		if waiting {
-			fresh := in
-			fresh.Nodes = map[string]time.Time{}
-			for node := range in.Nodes {
-				fresh.Nodes[node] = in.Now
-			}
-			in, m = fresh, core.Memory{}
-			in.Observed.Conditions = nil
-		}
-		return core.Step(in, m)
+func awaitsForEver(in core.Input, m core.Memory) core.Decision {
+	nodes, waiting := map[string]time.Time{}, false
+	for node := range in.Nodes {
+		_, reported := in.Observed.Reports[node]
+		nodes[node], waiting = in.Now, waiting || !reported
 	}
+	if waiting {
+		in.Nodes, m = nodes, core.Memory{}
+		in.Observed.Conditions = nil
+	}
+	return core.Step(in, m)
 }
 
 // damped lets KMSPluginsDegraded stand for five intervals before it becomes True, or stops to be.

@@ -81,18 +81,16 @@ func united(in core.Input, d *core.Decision) {
 
 // holdsAvailable keeps Available as it is until the inertia of its source is over.
 func holdsAvailable(in core.Input, d *core.Decision) {
+	available := func(c core.Condition) bool { return c.Type == contract.ClusterOperatorAvailable }
+	wanted, stands := slices.IndexFunc(d.ClusterOperator, available), slices.IndexFunc(in.ClusterOperator, available)
 	for _, c := range d.Rollups {
 		held := c.Type == contract.ConditionAvailable && c.Status == core.False && in.Now.Before(c.LastTransitionTime.Add(in.Union.Inertia.Of(c.Type)))
 		if !held {
 			continue
 		}
-		for i, wanted := range d.ClusterOperator {
-			for _, stands := range in.ClusterOperator {
-				if wanted.Type == contract.ClusterOperatorAvailable && stands.Type == wanted.Type {
-					d.ClusterOperator = slices.Clone(d.ClusterOperator)
-					d.ClusterOperator[i] = stands
-				}
-			}
+		if wanted >= 0 && stands >= 0 {
+			d.ClusterOperator = slices.Clone(d.ClusterOperator)
+			d.ClusterOperator[wanted] = in.ClusterOperator[stands]
 		}
 		d.WriteClusterOperator = !reflect.DeepEqual(d.ClusterOperator, in.ClusterOperator)
 	}

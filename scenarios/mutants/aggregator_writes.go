@@ -147,11 +147,7 @@ func booleans(a *startingAggregator) {
 		}
 		edit(o, func(status object) {
 			list, _ := status["conditions"].([]any)
-			for _, item := range list {
-				if c, ok := item.(object); ok {
-					c["status"] = strings.ToLower(fmt.Sprint(c["status"]))
-				}
-			}
+			each(func(c object) { c["status"] = strings.ToLower(fmt.Sprint(c["status"])) })(list)
 		})
 	})
 }

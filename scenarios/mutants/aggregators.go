@@ -60,14 +60,15 @@ func deciding(make func() decide) func() virtual.Options {
 	}
 }
 
+// forgetful is an aggregator whose core remembers nothing of its own.
+func forgetful(d decide) func() virtual.Options { return deciding(func() decide { return d }) }
+
 // overlooking is an aggregator that takes what it sees for something else.
 func overlooking(change func(in *core.Input)) func() virtual.Options {
-	return deciding(func() decide {
-		return func(in core.Input, m core.Memory) core.Decision {
-			in = deep(in)
-			change(&in)
-			return core.Step(in, m)
-		}
+	return forgetful(func(in core.Input, m core.Memory) core.Decision {
+		in = deep(in)
+		change(&in)
+		return core.Step(in, m)
 	})
 }
 
@@ -84,12 +85,10 @@ func deep(in core.Input) core.Input {
 
 // misdeciding is an aggregator that does something else than its core decided.
 func misdeciding(change func(in core.Input, d *core.Decision)) func() virtual.Options {
-	return deciding(func() decide {
-		return func(in core.Input, m core.Memory) core.Decision {
-			d := core.Step(in, m)
-			change(in, &d)
-			return d
-		}
+	return forgetful(func(in core.Input, m core.Memory) core.Decision {
+		d := core.Step(in, m)
+		change(in, &d)
+		return d
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	aggregator "github.com/kmsharness/kmsharness/aggregator/core"
+	"github.com/kmsharness/kmsharness/contract"
 	kmsplugin "github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/remotekms"
 	reporter "github.com/kmsharness/kmsharness/reporter/core"
@@ -68,15 +69,11 @@ func providerAggregators() []Mutant {
 	return []Mutant{{
 		Name: "number-taken-for-a-key", Scenario: "vault-key-id-is-a-small-number", Caught: []string{"steps[2].expect"},
 		Mistake: "a kekID that is a number is taken for a keyID: a rotation in Vault is called a migration between two keys",
-		Virtual: overlooking(func(in *aggregator.Input) {
-			for _, r := range in.Observed.Reports {
-				for i, e := range r.Entries {
-					if len(e.KEKID) == 1 {
-						r.Entries[i].KeyID = e.KEKID
-					}
-				}
+		Virtual: overlooking(everyEntry(func(_ *aggregator.Input, e *contract.Entry) {
+			if len(e.KEKID) == 1 {
+				e.KeyID = e.KEKID
 			}
-		}),
+		})),
 	}}
 }
 

@@ -15,13 +15,14 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter"
 	"github.com/kmsharness/kmsharness/reporter/core"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
 // emission is reporters that write at the wrong time, or too old news.
 func emission() []Mutant {
 	return []Mutant{
 		{
-			Name: "only-news", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: publishing(onlyNews),
+			Name: "only-news", Scenario: "steady-state", Caught: []string{"CADENCE"}, Virtual: looping(onlyNews),
 			Mistake: "a publisher that compares the entries with those of its last write, times apart, and spares the API server the rest: thrift that takes the meaning from lastChecked",
 		},
 		{
@@ -92,22 +93,8 @@ func emission() []Mutant {
 	}
 }
 
-func onlyNews(next apply) apply {
-	var last []contract.Entry
-	return func(ctx context.Context, write core.Action) error {
-		news := slices.Clone(write.Report.Entries)
-		for i := range news {
-			news[i].LastChecked = time.Time{}
-		}
-		if slices.Equal(news, last) {
-			return nil
-		}
-		err := next(ctx, write)
-		if err == nil {
-			last = news
-		}
-		return err
-	}
+func onlyNews(_ *startingReporter, l *reporter.Loop) {
+	l.Publisher = &mutation.OnlyNews{Publisher: l.Publisher}
 }
 
 func leavesOutEveryThird(next apply) apply {

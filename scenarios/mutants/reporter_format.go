@@ -97,21 +97,17 @@ func rawDetails(put func(said, raw string) string) func() virtual.Options {
 }
 
 // quotedDetail puts a text in place of the detail, as JSON.
-func quotedDetail(said, raw string) string {
-	before, _, ok := strings.Cut(said, `"detail":`)
-	if !ok {
-		return said
-	}
-	return before + `"detail":` + string(text(raw)) + "}]"
-}
+func quotedDetail(said, raw string) string { return withDetail(said, string(text(raw))) }
 
 // pastedDetail puts it in as it is.
-func pastedDetail(said, raw string) string {
+func pastedDetail(said, raw string) string { return withDetail(said, `"`+cut(raw, 1000)+`"`) }
+
+func withDetail(said, detail string) string {
 	before, _, ok := strings.Cut(said, `"detail":`)
 	if !ok {
 		return said
 	}
-	return before + `"detail":"` + cut(raw, 1000) + `"}]`
+	return before + `"detail":` + detail + "}]"
 }
 
 func cut(s string, most int) string { return s[:min(len(s), most)] }

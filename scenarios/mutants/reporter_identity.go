@@ -68,11 +68,11 @@ func identity() []Mutant {
 			}),
 		},
 		{
-			Name: "policy-of-the-service-account", Scenario: "service-token-speaks-for-its-node", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates),
+			Name: "policy-of-the-service-account", Scenario: "service-token-speaks-for-its-node", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates()),
 			Mistake: "an admission policy that goes by the name of the service account, which all reporters of a Deployment share: the token of one node is worth the entries of all",
 		},
 		{
-			Name: "policy-without-legacy-tokens", Scenario: "legacy-token-revoked", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates),
+			Name: "policy-without-legacy-tokens", Scenario: "legacy-token-revoked", Caught: []string{"steps[1]"}, Virtual: admitting(forCertificates()),
 			Mistake: "roles for the service accounts of all nodes, and an admission policy that does not know them: the legacy token of one node is worth the entries of all",
 		},
 		{

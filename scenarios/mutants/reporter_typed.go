@@ -51,7 +51,7 @@ func typed() []Mutant {
 		Virtual: sending(reported(each(func(r object) { s, _ := r["nodeName"].(string); r["nodeName"] = strings.ToUpper(s) })))})
 }
 
-// each changes every item.
+// each changes every item that is an object.
 func each(change func(item object)) func([]any) []any {
 	return func(items []any) []any {
 		for _, i := range items {

@@ -43,12 +43,7 @@ func message(change func(entry object), form func([]any) string) func() virtual.
 		if json.Unmarshal([]byte(said), &list) != nil {
 			return
 		}
-		for _, item := range list {
-			if e, ok := item.(object); ok {
-				change(e)
-			}
-		}
-		condition["message"] = form(list)
+		condition["message"] = form(each(change)(list))
 	}))
 }
 

@@ -1,4 +1,5 @@
-// Package mutation reads the flag --mutation of the mutants, and leaves all others to the program that was mutated.
+// Package mutation reads the flag --mutation of the mutants, and leaves all others to the program that was mutated. It also has the mistakes that are
+// made in a process as well as in virtual time.
 package mutation
 
 import (

@@ -21,7 +21,7 @@ func mutations() map[string]func(options.Options) (reporter.Change, error) {
 	return map[string]func(options.Options) (reporter.Change, error){
 		"catches-up":                catchUp,
 		"ends-at-once":              endAtOnce,
-		"write-on-change":           onChangesOnly,
+		"write-on-change":           onlyChanges,
 		"rejected-apply":            sendWhatItGot,
 		"no-rpc-deadline":           withoutDeadline,
 		"plugin-never-redialled":    dialPluginsOnce,

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/options"
 	"github.com/kmsharness/kmsharness/reporter/probe"
 	"github.com/kmsharness/kmsharness/reporter/publish"
+	"github.com/kmsharness/kmsharness/scenarios/mutants/mutation"
 )
 
 // errAtOnce is the last output of a reporter that ends by itself.
@@ -131,29 +131,7 @@ func (p *once) All(ctx context.Context) []core.Result {
 	return results
 }
 
-// changes is a publisher that spares the API server every write that says nothing new. It looks like thrift, and it
-// takes the meaning from lastChecked: nobody can tell a healthy reporter from a dead one any more.
-type changes struct {
-	reporter.Publisher
-	last []contract.Entry // what was written last, without times; nil before the first write
-}
-
-func onChangesOnly(options.Options) (reporter.Change, error) {
-	return func(l *reporter.Loop) { l.Publisher = &changes{Publisher: l.Publisher} }, nil
-}
-
-// Apply implements reporter.Publisher.
-func (c *changes) Apply(ctx context.Context, write core.Action) error {
-	entries := slices.Clone(write.Report.Entries)
-	for i := range entries {
-		entries[i].LastChecked = time.Time{}
-	}
-	if slices.Equal(entries, c.last) {
-		return nil
-	}
-	err := c.Publisher.Apply(ctx, write)
-	if err == nil {
-		c.last = entries
-	}
-	return err
+// onlyChanges is a reporter that writes what is new.
+func onlyChanges(options.Options) (reporter.Change, error) {
+	return func(l *reporter.Loop) { l.Publisher = &mutation.OnlyNews{Publisher: l.Publisher} }, nil
 }

@@ -1,4 +1,4 @@
-package main
+package mutation
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/kmsharness/kmsharness/reporter/core"
 )
 
-// TestOnlyChanges: the mutant has this one mistake and no other.
-func TestOnlyChanges(t *testing.T) {
+// TestOnlyNews: the mutant has this one mistake and no other.
+func TestOnlyNews(t *testing.T) {
 	inner := &counter{}
-	p := &changes{Publisher: inner}
+	p := &OnlyNews{Publisher: inner}
 	at := time.Unix(1_000_000, 0)
 	for i, c := range []struct {
 		status contract.Status
