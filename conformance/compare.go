@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -16,14 +17,12 @@ func Compare(w io.Writer, reports []*Report, all bool) (equal bool, err error) {
 		}
 	}
 	var ids []string
-	seen := map[string]bool{}
 	outcomes := make([]map[string]Outcome, len(reports))
 	for i, r := range reports {
 		outcomes[i] = map[string]Outcome{}
 		for _, result := range r.Results {
 			outcomes[i][result.ID] = result.Outcome
-			if !seen[result.ID] {
-				seen[result.ID] = true
+			if !slices.Contains(ids, result.ID) {
 				ids = append(ids, result.ID)
 			}
 		}
@@ -54,10 +53,8 @@ func Compare(w io.Writer, reports []*Report, all bool) (equal bool, err error) {
 		row := []string{"profile " + string(p)}
 		for _, r := range reports {
 			word := "-"
-			for _, result := range r.Profiles {
-				if result.Profile == p {
-					word = string(result.Verdict())
-				}
+			if i := slices.IndexFunc(r.Profiles, func(sum ProfileResult) bool { return sum.Profile == p }); i >= 0 {
+				word = string(r.Profiles[i].Verdict())
 			}
 			row = append(row, word)
 		}

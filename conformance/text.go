@@ -31,11 +31,19 @@ func (r *Report) Print(w io.Writer) {
 			fmt.Fprintf(w, "\n- %s (%s): %s: %s\n", s.ID, s.Profile, o, s.Reason)
 		}
 	}
-	if lacking := r.With(NotSupported); len(lacking) > 0 {
-		fmt.Fprintln(w)
-		for _, g := range byReason(lacking) {
-			fmt.Fprintf(w, "not supported: %s: %s\n", g.reason, few(g.ids))
+	var reasons []string
+	ids := map[string][]string{} // by reason
+	for _, s := range r.With(NotSupported) {
+		if ids[s.Reason] == nil {
+			reasons = append(reasons, s.Reason)
 		}
+		ids[s.Reason] = append(ids[s.Reason], s.ID)
+	}
+	if len(reasons) > 0 {
+		fmt.Fprintln(w)
+	}
+	for _, reason := range reasons {
+		fmt.Fprintf(w, "not supported: %s: %s\n", reason, few(ids[reason]))
 	}
 	fmt.Fprintln(w)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -76,24 +84,4 @@ func (r Result) Lines() (lines []Line) {
 	add("source", r.Source)
 	add("measured", strings.Join(r.Measured, ", "))
 	return lines
-}
-
-type reasonGroup struct {
-	reason string
-	ids    []string
-}
-
-// byReason groups results by their reason, in the order of the suite.
-func byReason(results []Result) (groups []reasonGroup) {
-	at := map[string]int{}
-	for _, r := range results {
-		i, ok := at[r.Reason]
-		if !ok {
-			i = len(groups)
-			at[r.Reason] = i
-			groups = append(groups, reasonGroup{reason: r.Reason})
-		}
-		groups[i].ids = append(groups[i].ids, r.ID)
-	}
-	return groups
 }

@@ -100,10 +100,7 @@ func tryAltered(ctx context.Context, p *Plugin, s Sealed, what string, change fu
 // mayRoundTrip encrypts and decrypts a plaintext that a plugin may refuse to encrypt. A plugin that accepts it must give it back, but it need not
 // decrypt a ciphertext that kube-apiserver would have refused for its size. with describes the request.
 func mayRoundTrip(ctx context.Context, p *Plugin, with string, q *kmsapi.EncryptRequest) error {
-	resp, err := tryEncrypt(ctx, p, "Encrypt "+with, q)
-	if err != nil {
-		return err
-	}
+	resp := need(tryEncrypt(ctx, p, "Encrypt "+with, q))
 	if resp == nil {
 		p.Measure("refused: Encrypt %s", with)
 		return nil
@@ -148,16 +145,14 @@ func repeat(p *Plugin, n int, within time.Duration, f func(i int) error) (int, e
 // withSealed is a check that begins with a valid ciphertext of a random seed.
 func withSealed(run func(context.Context, *Plugin, Sealed) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		s := need(p.Seal(ctx))
-		return run(ctx, p, s)
+		return run(ctx, p, need(p.Seal(ctx)))
 	}
 }
 
 // withStatus is a check that begins with an answer of Status.
 func withStatus(run func(context.Context, *Plugin, *kmsapi.StatusResponse) error) JudgeFunc {
 	return func(ctx context.Context, p *Plugin) error {
-		resp := need(p.answer(ctx, "Status"))
-		return run(ctx, p, resp)
+		return run(ctx, p, need(p.answer(ctx, "Status")))
 	}
 }
 

@@ -46,18 +46,15 @@ func statusAfterRefusals(ctx context.Context, p *Plugin) error {
 	}
 	s := need(p.Seal(ctx))
 	before := need(p.answer(ctx, "Status"))
+	flipped := bytes.Clone(s.Ciphertext)
+	flipped[len(flipped)/2] ^= 1
 	refused := 0
-	for _, change := range []func(*kmsapi.DecryptRequest){
-		func(q *kmsapi.DecryptRequest) { q.Ciphertext = p.Bytes(len(s.Ciphertext)) },
-		func(q *kmsapi.DecryptRequest) { q.KeyId = hex.EncodeToString(p.Bytes(16)) },
-		func(q *kmsapi.DecryptRequest) {
-			q.Ciphertext = bytes.Clone(s.Ciphertext)
-			q.Ciphertext[len(q.Ciphertext)/2] ^= 1
-		},
+	for _, altered := range []*kmsapi.EncryptResponse{
+		{Ciphertext: p.Bytes(len(s.Ciphertext)), KeyId: s.KeyId, Annotations: s.Annotations},
+		{Ciphertext: s.Ciphertext, KeyId: hex.EncodeToString(p.Bytes(16)), Annotations: s.Annotations},
+		{Ciphertext: flipped, KeyId: s.KeyId, Annotations: s.Annotations},
 	} {
-		q := s.request(p)
-		change(q)
-		if _, err := p.Decrypt(ctx, &kmsapi.EncryptResponse{Ciphertext: q.Ciphertext, KeyId: q.KeyId, Annotations: q.Annotations}); err != nil {
+		if _, err := p.Decrypt(ctx, altered); err != nil {
 			refused++
 		}
 	}

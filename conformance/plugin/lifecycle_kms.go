@@ -94,9 +94,7 @@ func (p *Plugin) watchFrom(ctx context.Context, first *kmsapi.StatusResponse, ju
 	if first == nil {
 		first = &kmsapi.StatusResponse{}
 	}
-	if err := judge(first); err != nil {
-		return err
-	}
+	must(judge(first))
 	return p.watch(ctx, p.timing.Watch, func(ctx context.Context) error {
 		if resp, err := p.Status(ctx); err == nil {
 			return judge(resp)

@@ -75,9 +75,7 @@ func closedConnections(ctx context.Context, p *Plugin) error {
 		return err != nil || after <= before+spareDescriptors
 	})
 	p.Measure("descriptors: %d before, %d after %d connections", before, after, n)
-	if err != nil {
-		return err
-	}
+	must(err)
 	if !freed {
 		return found(fmt.Sprintf("%d connections, opened and closed", n), fmt.Sprintf("%d open descriptors %v later, %d before", after, p.timing.Call, before), fmt.Sprintf("at most %d", before+spareDescriptors))
 	}

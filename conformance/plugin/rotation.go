@@ -180,9 +180,7 @@ func rotationTearsNothing(ctx context.Context, p *Plugin) error {
 	}
 	over.Store(true)
 	wait()
-	if err != nil {
-		return err
-	}
+	must(err)
 	p.Measure("%d callers, %d calls of Encrypt", callers, sealed.Load())
 	what := fmt.Sprintf("Decrypt of what Encrypt returned to %d callers during a rotation", callers)
 	if sealed.Load() == 0 {

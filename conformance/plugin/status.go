@@ -16,13 +16,7 @@ const manyCalls = 50
 // eachStatus makes a number of calls of Status, and stops at the first error of the plugin or of judge.
 func eachStatus(ctx context.Context, p *Plugin, calls int, judge func(n int, resp *kmsapi.StatusResponse) error) error {
 	for n := range calls {
-		resp, err := p.answer(ctx, fmt.Sprintf("Status, call %d", n+1))
-		if err != nil {
-			return err
-		}
-		if err := judge(n, resp); err != nil {
-			return err
-		}
+		must(judge(n, need(p.answer(ctx, fmt.Sprintf("Status, call %d", n+1)))))
 	}
 	return nil
 }

@@ -25,9 +25,7 @@ func garbage(ctx context.Context, p *Plugin) error {
 const halfFrame = http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00" + "\x00\x00\x64\x01\x04\x00\x00\x00\x01\x83\x86"
 
 func abandonedRequest(ctx context.Context, p *Plugin, f *frames) error {
-	if _, err := f.headers(kmsapi.KeyManagementService_Encrypt_FullMethodName); err != nil {
-		return err
-	}
+	need(f.headers(kmsapi.KeyManagementService_Encrypt_FullMethodName))
 	if err := f.call(); err != nil {
 		return found("Status on a connection with an Encrypt whose message does not arrive", err, "an answer")
 	}
