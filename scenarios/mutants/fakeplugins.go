@@ -149,23 +149,21 @@ func (s loggingIn) Decrypt(ctx context.Context, c remotekms.Caller, key string, 
 	return s.Service.Decrypt(ctx, c, key, ciphertext)
 }
 
-// renaming is a KMS whose ciphertexts name a version other than the first in another way.
-type renaming struct{ remotekms.Service }
+// renaming is a KMS whose ciphertexts name their KEK in another way.
+type renaming struct {
+	remotekms.Service
+	change func(*keyring.KEK)
+}
 
 // Encrypt implements remotekms.Service.
 func (s renaming) Encrypt(ctx context.Context, c remotekms.Caller, key string, kek keyring.Ref, plaintext []byte) (remotekms.Sealed, error) {
 	sealed, err := s.Service.Encrypt(ctx, c, key, kek, plaintext)
-	if sealed.KEK.Version > 1 {
-		sealed.KEK.ID += "-alias"
-	}
+	s.change(&sealed.KEK)
 	return sealed, err
 }
 
-// described is a KMS that describes its KEKs in another way.
-type described struct {
-	remotekms.Service
-	change func(*keyring.KEK)
-}
+// described is such a KMS that also describes its KEKs so.
+type described struct{ renaming }
 
 // Describe implements remotekms.Service.
 func (s described) Describe(ctx context.Context, c remotekms.Caller, key string) (remotekms.Key, error) {
@@ -178,11 +176,9 @@ func (s described) Describe(ctx context.Context, c remotekms.Caller, key string)
 	return k, err
 }
 
-// Encrypt implements remotekms.Service.
-func (s described) Encrypt(ctx context.Context, c remotekms.Caller, key string, kek keyring.Ref, plaintext []byte) (remotekms.Sealed, error) {
-	sealed, err := s.Service.Encrypt(ctx, c, key, kek, plaintext)
-	s.change(&sealed.KEK)
-	return sealed, err
+// describing is plugins of such a KMS.
+func describing(change func(*keyring.KEK)) func() virtual.Options {
+	return withKMS(func(s remotekms.Service) remotekms.Service { return described{renaming{s, change}} })
 }
 
 // refusing is a KMS whose first refusal of a log-in is the last word.

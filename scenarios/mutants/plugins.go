@@ -30,7 +30,13 @@ func plugins() []Mutant {
 		},
 		{
 			Name: "key-id-of-encrypt-differs", Scenario: "operator-kek-rotation", Caught: []string{"KEY-ID-STABLE"},
-			Virtual: withKMS(func(s remotekms.Service) remotekms.Service { return renaming{s} }),
+			Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
+				return renaming{s, func(k *keyring.KEK) {
+					if k.Version > 1 {
+						k.ID += "-alias"
+					}
+				}}
+			}),
 			Mistake: "Encrypt answers with the ARN of the key and Status with its alias: kube-apiserver takes every Status for a rotation",
 		},
 		{
@@ -59,12 +65,12 @@ func plugins() []Mutant {
 		{
 			Name: "uid-of-the-provider", Scenario: "uid-followed", Caught: []string{"UID"},
 			Mistake: "an API server that makes its uid once per provider and not once per operation: hundreds of calls share one",
-			Virtual: func() virtual.Options { return virtual.Options{Encryption: encryption.Around{Plugin: oneUID}} },
+			Virtual: connectedBy(func(to service.Service) service.Service { return sameUID{to} }),
 		},
 		{
 			Name: "uid-of-the-audit", Scenario: "uid-chosen-audit-id", Caught: []string{"UID"},
 			Mistake: "the Audit-ID of a request for the uid of its operations: clients choose it, and one that gives all its requests the same makes them one operation",
-			Virtual: func() virtual.Options { return virtual.Options{Encryption: encryption.Around{Plugin: auditUID}} },
+			Virtual: connectedBy(func(to service.Service) service.Service { return uidOfAudit{to} }),
 		},
 		{
 			Name: "uid-not-sent", Scenario: "uid-followed", Caught: []string{"UID"},
@@ -86,16 +92,12 @@ func plugins() []Mutant {
 		},
 		{
 			Name: "ok-without-its-kek", Scenario: "kek-lost", Caught: []string{"steps[2].expect"},
-			Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
-				return described{s, func(k *keyring.KEK) { k.State = keyring.Enabled }}
-			}),
+			Virtual: describing(func(k *keyring.KEK) { k.State = keyring.Enabled }),
 			Mistake: "healthz that says that the KMS answers: a KEK that is deleted is as good as any until an API server restarts",
 		},
 		{
 			Name: "key-id-of-the-name", Scenario: "kek-made-again", Caught: []string{"NO-DATA-LOSS", "steps[5].parallel[1]"},
-			Virtual: withKMS(func(s remotekms.Service) remotekms.Service {
-				return described{s, func(k *keyring.KEK) { k.ID = fmt.Sprintf("transit/keys/kms:%d", k.Version) }}
-			}),
+			Virtual: describing(func(k *keyring.KEK) { k.ID = fmt.Sprintf("transit/keys/kms:%d", k.Version) }),
 			Mistake: "a key_id of the key's name and version: a key that is made again has the one of before, and API servers go on with a seed that nobody can open",
 		},
 		{
@@ -154,9 +156,12 @@ func (l logging) TransformToStorage(ctx context.Context, data []byte, of value.C
 	return l.Transformer.TransformToStorage(ctx, data, of)
 }
 
-// oneUID is an API server's connection with a plugin on which all operations have the same uid.
-func oneUID(to service.Service) service.Service { return sameUID{to} }
+// connectedBy is API servers with another connection with their plugins.
+func connectedBy(around func(to service.Service) service.Service) func() virtual.Options {
+	return func() virtual.Options { return virtual.Options{Encryption: encryption.Around{Plugin: around}} }
+}
 
+// sameUID is a connection on which all operations have the same uid.
 type sameUID struct{ service.Service }
 
 const everyUID = "5d7f7a4e-2e5c-4a55-8c3b-3d6f0c1b2a90"
@@ -171,9 +176,7 @@ func (s sameUID) Decrypt(ctx context.Context, _ string, r *service.DecryptReques
 	return s.Service.Decrypt(ctx, everyUID, r)
 }
 
-// auditUID is an API server's connection with a plugin on which an operation has the Audit-ID of its request.
-func auditUID(to service.Service) service.Service { return uidOfAudit{to} }
-
+// uidOfAudit is a connection on which an operation has the Audit-ID of its request.
 type uidOfAudit struct{ service.Service }
 
 // Decrypt implements service.Service. What an API server does by itself has no Audit-ID.

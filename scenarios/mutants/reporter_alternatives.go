@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/kmsharness/kmsharness/altsvc"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/reporter"
@@ -75,13 +77,18 @@ func madeAnew(r *startingReporter, l *reporter.Loop) {
 		if err != nil {
 			return err
 		}
-		p, err := publish.New(config, &o, r.Operator, r.Form, r.Node, r.Clock().Now)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		return p.Apply(ctx, write)
+		return r.applyBy(ctx, config, &o, write)
 	})
+}
+
+// applyBy writes by a client that is made for this write.
+func (r *startingReporter) applyBy(ctx context.Context, config *rest.Config, o *altsvc.Options, write core.Action) error {
+	p, err := publish.New(config, o, r.Operator, r.Form, r.Node, r.Clock().Now)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	return p.Apply(ctx, write)
 }
 
 // overHTTP1 writes through the API server of its own machine by HTTP/1.1, and as it should where there is none.
@@ -97,12 +104,7 @@ func overHTTP1(r *startingReporter, l *reporter.Loop) {
 			return next.Apply(ctx, write)
 		}
 		config.Host, config.ServerName = fmt.Sprintf("https://%s:%d", own[0], securePort), altsvc.DefaultAuthority
-		p, err := publish.New(config, nil, r.Operator, r.Form, r.Node, r.Clock().Now)
-		if err != nil {
-			return err
-		}
-		defer p.Close()
-		if p.Apply(ctx, write) == nil {
+		if r.applyBy(ctx, config, nil, write) == nil {
 			return nil
 		}
 		return next.Apply(ctx, write)
