@@ -38,26 +38,20 @@ func Load() ([]*scenario.Scenario, error) {
 	var all []*scenario.Scenario
 	var errs []error
 	for _, name := range names {
-		s, err := loadOne(parser, name)
+		data, err := files.ReadFile(name)
 		if err != nil {
-			errs = append(errs, err)
-			continue
+			return nil, fmt.Errorf("catalogue: %w", err)
 		}
-		all = append(all, s)
+		s, err := parser.Parse("scenarios/"+name, data)
+		if errs = append(errs, err); err == nil {
+			all = append(all, s)
+		}
 	}
 	for _, s := range Authored() {
 		errs = append(errs, parser.Validate(s))
 		all = append(all, s)
 	}
 	return all, errors.Join(errs...)
-}
-
-func loadOne(parser *scenario.Parser, name string) (*scenario.Scenario, error) {
-	data, err := files.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("catalogue: %w", err)
-	}
-	return parser.Parse("scenarios/"+name, data)
 }
 
 //go:embed statements.yaml

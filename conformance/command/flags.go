@@ -121,14 +121,11 @@ func verdictError(report *conformance.Report) error {
 
 // versions are those of the suite and of the KMS API that it was built with.
 func versions() map[string]string {
-	all := map[string]string{"kmsharness": "(devel)"}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return all
+		info = &debug.BuildInfo{}
 	}
-	if info.Main.Version != "" {
-		all["kmsharness"] = info.Main.Version
-	}
+	all := map[string]string{"kmsharness": cmp.Or(info.Main.Version, "(devel)")}
 	for _, m := range info.Deps {
 		if m.Path == "k8s.io/kms" {
 			all[m.Path] = m.Version

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -59,9 +60,7 @@ func choosing() []Mutant {
 func theLast() func(string) string {
 	last := ""
 	return func(field string) string {
-		if field != "" {
-			last = field
-		}
+		last = cmp.Or(field, last)
 		return last
 	}
 }

@@ -1,6 +1,7 @@
 package mutants
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net"
@@ -97,9 +98,7 @@ func onlyTheFirstMembers() func(string) string {
 func onlyTheFirst() func(string) string {
 	var first string
 	return func(field string) string {
-		if first == "" {
-			first = field
-		}
+		first = cmp.Or(first, field)
 		return first
 	}
 }

@@ -209,15 +209,12 @@ func cachedWithNewNonce(r *Reference) {
 
 func decryptOnce(r *Reference) {
 	var seen memory[bool]
-	r.Decrypt.around(func(ctx context.Context, q *kmsapi.DecryptRequest, next decryptMethod) (*kmsapi.DecryptResponse, error) {
-		if _, ok := seen.get(q.Ciphertext); ok {
-			return nil, refuse("the ciphertext was decrypted before")
-		}
-		resp, err := next(ctx, q)
-		if err == nil {
-			seen.set(q.Ciphertext, true)
-		}
-		return resp, err
+	r.Decrypt.after(func(_ context.Context, q *kmsapi.DecryptRequest, _ *kmsapi.DecryptResponse) {
+		seen.set(q.Ciphertext, true)
+	})
+	r.Decrypt.refuse(refuse("the ciphertext was decrypted before"), func(q *kmsapi.DecryptRequest) bool {
+		_, before := seen.get(q.Ciphertext)
+		return before
 	})
 }
 

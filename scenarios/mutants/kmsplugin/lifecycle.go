@@ -179,9 +179,6 @@ func leavesLock(r *Reference) {
 	locked := os.Remove(lock) == nil
 	var now atomic.Int64
 	r.Encrypt.around(func(ctx context.Context, q *kmsapi.EncryptRequest, next encryptMethod) (*kmsapi.EncryptResponse, error) {
-		if locked {
-			return nil, status.Error(codes.Unavailable, "another process has the lock")
-		}
 		now.Add(1)
 		defer func() {
 			if now.Add(-1) == 0 {
@@ -194,6 +191,7 @@ func leavesLock(r *Reference) {
 		waitFor(ctx, longWait/4)
 		return next(ctx, q)
 	})
+	r.Encrypt.refuse(status.Error(codes.Unavailable, "another process has the lock"), func(*kmsapi.EncryptRequest) bool { return locked })
 }
 
 // localKey makes the plugin encrypt the ciphertexts once more, with a key of its own. Their sizes stay, and another key makes them not authentic.

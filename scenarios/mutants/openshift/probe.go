@@ -1,6 +1,7 @@
 package openshift
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -159,10 +160,7 @@ func (p *prober) judge(r *report, answer *kmsv2.StatusResponse, err error, i int
 		if err == nil && usable {
 			p.known[i] = remote
 		}
-		r.RemoteKeyID = p.known[i]
-		if r.RemoteKeyID == "" {
-			r.RemoteKeyID = "unknown"
-		}
+		r.RemoteKeyID = cmp.Or(p.known[i], "unknown")
 	}
 	if p.mistake != detailAsItCame {
 		r.Detail = cleaned(r.Detail)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/cluster/virtual/bubble"
+	"github.com/kmsharness/kmsharness/harness/coverage"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/entry"
 	"github.com/kmsharness/kmsharness/scenarios"
@@ -178,15 +179,6 @@ func (f flags) try(ctx context.Context, progress io.Writer) ([]trial.Outcome, er
 	return outcomes, nil
 }
 
-// printStatements says which mutants break which statement.
-func printStatements(w io.Writer, outcomes []trial.Outcome) error {
-	statements, err := scenarios.Statements()
-	if err != nil {
-		return err
-	}
-	return trial.Statements(w, statements, outcomes)
-}
-
 func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 	if f.verbose {
 		for _, o := range outcomes {
@@ -195,7 +187,10 @@ func (f flags) report(stdout, stderr io.Writer, outcomes []trial.Outcome) int {
 	}
 	all, err := trial.Table(stdout, outcomes)
 	if err == nil && f.name == "" && f.backend == "auto" { // all were tried
-		err = printStatements(stdout, outcomes)
+		var statements []coverage.Statement
+		if statements, err = scenarios.Statements(); err == nil {
+			err = trial.Statements(stdout, statements, outcomes)
+		}
 	}
 	switch {
 	case err != nil:
