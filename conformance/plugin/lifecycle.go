@@ -26,10 +26,7 @@ func startAfter(ctx context.Context, p *Plugin, what string) error {
 	if err == nil {
 		return nil
 	}
-	seen := show(err)
-	if end, ended := p.ended(); ended {
-		seen = end
-	}
+	seen := p.seen(err)
 	_ = p.revive(ctx) // Session.alive finds it where that fails
 	return found("start at the same path after "+what, seen, "Status is answered within "+p.timing.Start.String())
 }

@@ -221,6 +221,14 @@ func (o *ownProcess) ended() (how string, ended bool) {
 	return fmt.Sprintf("the process ended: %v", exit), ended
 }
 
+// seen is what a finding says of a plugin that failed with an error: how its process has ended, or the error if it has not.
+func (o *ownProcess) seen(err error) string {
+	if how, ended := o.ended(); ended {
+		return how
+	}
+	return show(err)
+}
+
 // PID is the process that accepts connections at the socket, as the kernel knows it (SO_PEERCRED).
 func (c *client) PID(ctx context.Context) (int, error) {
 	conn, err := c.at.Dial(ctx, host.Host{})

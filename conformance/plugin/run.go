@@ -298,11 +298,8 @@ func (s *Session) alive(ctx context.Context, c Check, result *conformance.Result
 	if lost == nil {
 		return true
 	}
-	seen := show(lost)
-	end, ended := s.plugin.ended()
-	if ended {
-		seen = end
-	}
+	seen := s.plugin.seen(lost)
+	_, ended := s.plugin.ended()
 	if err := s.revive(ctx); err != nil && ctx.Err() == nil {
 		s.down = c.ID
 	}

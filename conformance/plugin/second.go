@@ -31,10 +31,8 @@ func (p *Plugin) startSecond(ctx context.Context, other client) (_ *client, end 
 	o := &ownProcess{client: &other, supervisor: p.supervisor}
 	o.spec = p.specWith(map[string]string{"endpoint": other.at.String(), "socket": other.at.Address, "state": state})
 	if err := o.Start(ctx); err != nil {
-		seen := show(err)
-		if how, ended := o.ended(); ended {
-			seen = how
-		} else if o.now != nil {
+		seen := o.seen(err)
+		if o.Running() {
 			_ = o.Kill(ctx)
 		}
 		_ = other.conn.Close()

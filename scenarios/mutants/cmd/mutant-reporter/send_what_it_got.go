@@ -18,10 +18,7 @@ import (
 
 // raw writes the typed form with the key_id just as the plugin sent it. Of a plugin that failed there is none, the CRD
 // demands one, and the API server rejects the apply: with the failure, and with the news of every other plugin.
-type raw struct {
-	client dynamic.ResourceInterface
-	kind   string
-}
+type raw struct{ client dynamic.ResourceInterface }
 
 // sendWhatItGot only knows the typed form of the kube-apiserver's operator.
 func sendWhatItGot(o options.Options) (reporter.Change, error) {
@@ -34,14 +31,14 @@ func sendWhatItGot(o options.Options) (reporter.Change, error) {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	resource := schema.GroupVersionResource{Group: "operator.openshift.io", Version: "v1", Resource: "kubeapiservers"}
-	return func(l *reporter.Loop) { l.Publisher = raw{client: client.Resource(resource), kind: "KubeAPIServer"} }, nil
+	return func(l *reporter.Loop) { l.Publisher = raw{client.Resource(resource)} }, nil
 }
 
 // Apply implements reporter.Publisher.
 func (r raw) Apply(ctx context.Context, write core.Action) error {
 	ctx, cancel := context.WithDeadline(ctx, write.Until)
 	defer cancel()
-	cr, err := r.body(write.Report)
+	cr, err := body(write.Report)
 	if err != nil {
 		return err
 	}
@@ -49,7 +46,7 @@ func (r raw) Apply(ctx context.Context, write core.Action) error {
 	return err
 }
 
-func (r raw) body(report contract.Report) (*unstructured.Unstructured, error) {
+func body(report contract.Report) (*unstructured.Unstructured, error) {
 	items, err := report.Typed(nil)
 	if err != nil {
 		return nil, err
@@ -58,7 +55,7 @@ func (r raw) body(report contract.Report) (*unstructured.Unstructured, error) {
 		items[i].RemoteKeyID = e.KEKID
 	}
 	data, err := json.Marshal(map[string]any{
-		"apiVersion": "operator.openshift.io/v1", "kind": r.kind, "metadata": map[string]any{"name": "cluster"},
+		"apiVersion": "operator.openshift.io/v1", "kind": "KubeAPIServer", "metadata": map[string]any{"name": "cluster"},
 		"status": map[string]any{"encryptionStatus": map[string]any{"healthReports": items}},
 	})
 	if err != nil {

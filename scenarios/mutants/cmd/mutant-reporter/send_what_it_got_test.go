@@ -12,7 +12,7 @@ import (
 // TestSendWhatItGot: a healthy plugin's item is as it should be; that of a plugin that failed has an empty remoteKeyID.
 func TestSendWhatItGot(t *testing.T) {
 	at := time.Unix(1_000_000, 0)
-	cr, err := raw{kind: "KubeAPIServer"}.body(contract.Report{Node: "cp-1", Entries: []contract.Entry{
+	cr, err := body(contract.Report{Node: "cp-1", Entries: []contract.Entry{
 		{KeyID: "2", KEKID: "kek", Status: contract.StatusHealthy, LastChecked: at},
 		{KeyID: "1", Status: contract.StatusError, LastChecked: at, Detail: "connection refused"},
 	}})
