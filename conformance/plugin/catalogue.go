@@ -25,7 +25,7 @@ type Check struct {
 }
 
 // JudgeFunc returns nil if the plugin keeps a rule. A *conformance.Finding has the evidence of a broken rule; any other error is a broken rule too, with
-// its text as evidence. It leaves the plugin as it found it.
+// its text as evidence; must ends it with either. It leaves the plugin as it found it.
 type JudgeFunc = func(ctx context.Context, p *Plugin) error
 
 //go:embed catalogue.yaml
