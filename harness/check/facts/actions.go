@@ -23,8 +23,6 @@ type Action struct {
 
 func (a Action) Failure() string { return a.why + a.Error }
 
-func (a Action) end() time.Time { return a.To }
-
 // Ends reports whether an action ends processes, containers or nodes.
 func (a Action) Ends() bool {
 	return slices.Contains([]string{"stop", "kill", "restart", "node"}, a.Verb)

@@ -21,7 +21,7 @@ func TestCrowded(t *testing.T) {
 		for range others {
 			o.HealthReports = append(o.HealthReports, &contract.TypedReport{NodeName: "elsewhere"})
 		}
-		return Snapshot{At: at(s), Object: o}
+		return Snapshot{Span: span.New(at(s), at(100)), Object: o}
 	}
 	v := New(nil)
 	v.Period, v.CR.Snapshots = span.New(at(0), at(100)), []Snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}

@@ -84,11 +84,11 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 		if p.BySource == 0 || p.surely {
 			continue
 		}
-		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, Probe.began, r.Period.To)))
+		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, r.Period.To)))
 	}
 	for _, both := range r.Processes.Successions[pluginProcess(t.PluginID)] {
 		after := func(p Probe) bool { return p.Began.After(both.To) }
-		out = append(out, span.New(both.From, until(t.Probes, after, Probe.began, r.Period.To)))
+		out = append(out, span.New(both.From, until(t.Probes, after, r.Period.To)))
 	}
 	return span.Merge(out)
 }
@@ -130,7 +130,7 @@ func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 	for _, p := range t.Probes {
 		switch {
 		case p.good():
-			out = append(out, evidence{span.New(p.Began, p.Ended), p.Seq, true, true})
+			out = append(out, evidence{p.Span, p.Seq, true, true})
 		case p.bad(): // while it lasted nobody knew
 			out = append(out, evidence{span.New(p.Began, p.Began), p.Seq, false, true})
 		}

@@ -95,10 +95,10 @@ func New(events []history.Event) *Facts {
 	return v
 }
 
-// until is when the first of all that ok accepts was, else the end.
-func until[T any](all []T, ok func(T) bool, at func(T) time.Time, end time.Time) time.Time {
+// until is when the first of all that ok accepts began, else the end.
+func until[S span.State](all []S, ok func(S) bool, end time.Time) time.Time {
 	if i := slices.IndexFunc(all, ok); i >= 0 {
-		return at(all[i])
+		return all[i].When().From
 	}
 	return end
 }

@@ -104,7 +104,11 @@ func (a *Actions) FaultWindows(stale time.Duration, last time.Time) map[string]s
 		}
 		to := x.To
 		if family != "" {
-			to = span.Latest(x.From, until(a.All[i:], x.endedBy, Action.end, last))
+			to = last
+			if n := slices.IndexFunc(a.All[i:], x.endedBy); n >= 0 {
+				to = a.All[i+n].To
+			}
+			to = span.Latest(x.From, to)
 		}
 		windows[kind] = windows[kind].Union(span.Set{span.New(x.From, to.Add(stale))})
 	}

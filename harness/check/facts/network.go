@@ -19,7 +19,8 @@ func (l Link) OK() bool { return l.State == history.LinkOK }
 // on reports whether it is the link of a node, or of all.
 func (l Link) on(node string) bool { return l.Node == node || l.Node == "" }
 
-func (l Link) at() time.Time { return l.At }
+// When is its span. A link's own From is where it begins.
+func (l Link) When() span.Span { return span.New(l.At, l.Until) }
 
 // same reports whether another state is one of the same link.
 func (l Link) same(o Link) bool { return l.From == o.From && l.To == o.To && l.Node == o.Node }
@@ -37,7 +38,7 @@ func newNetwork(log *Log, bounds Bounds) *Network {
 		n.Links = append(n.Links, Link{Link: e.Link, At: e.At})
 	}
 	for i := range n.Links {
-		n.Links[i].Until = until(n.Links[i+1:], n.Links[i].same, Link.at, log.Period.To)
+		n.Links[i].Until = until(n.Links[i+1:], n.Links[i].same, log.Period.To)
 	}
 	return n
 }
@@ -64,7 +65,7 @@ func (n *Network) FineBut(match, tolerable func(Link) bool) span.Set {
 	var bad []span.Span
 	for i, l := range matched {
 		if !l.OK() && !(l.State == history.LinkSlow && tolerable(l)) {
-			over := until(matched[i+1:], l.same, Link.at, n.period.To)
+			over := until(matched[i+1:], l.same, n.period.To)
 			bad = append(bad, span.New(l.At, span.Latest(over, l.At.Add(1)))) // what was under way is lost, however short it was
 		}
 	}

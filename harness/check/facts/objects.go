@@ -41,34 +41,41 @@ type Conditions struct {
 	States map[string][]State[history.Condition] // by type, from the first one on; reports included
 	Since  time.Time                             // when the object was first seen; zero if it never was
 	end    time.Time                             // of the run
+	last   map[string]*history.Condition         // of the newest state, by type
 }
 
-// conditionsOn returns the conditions of an object by type. One that is as it was before stays the same pointer, which
-// is how Changed finds out what changed.
-func conditionsOn(all []*history.Condition, before map[string]*history.Condition) map[string]*history.Condition {
-	out := map[string]*history.Condition{}
-	for _, c := range all {
-		if b := before[c.Type]; b != nil && *b == *c {
-			c = b
+// take adds the conditions of a new state of the object, which e showed. One that is as it was before stays the same
+// pointer, which is how record finds out what changed.
+func (c *Conditions) take(all []*history.Condition, e *history.Event) []Change[history.Condition] {
+	now := map[string]*history.Condition{}
+	for _, x := range all {
+		if b := c.last[x.Type]; b != nil && *b == *x {
+			x = b
 		}
-		out[c.Type] = c
+		now[x.Type] = x
 	}
-	return out
+	changes := record(c.States, c.last, now, e, c.end)
+	c.last = now
+	return changes
 }
 
-// Changed are the names of what differs between two states of an object, sorted. What is nil in the new one was removed.
-func Changed[T any](old, new map[string]*T) []string {
-	all := maps.Clone(old)
-	maps.Copy(all, new)
-	maps.DeleteFunc(all, func(name string, _ *T) bool { return old[name] == new[name] })
-	return sortedKeys(all)
+// Change is one thing that differs between a state of an object and the one before; nil was absent, or is.
+type Change[T any] struct {
+	Name    string // type of a condition, node of a report
+	Was, Is *T
 }
 
-// record adds what differs between two states of an object, of which e showed the new one.
-func record[T any](states map[string][]State[T], old, new map[string]*T, e *history.Event, end time.Time) {
-	for _, name := range Changed(old, new) {
-		states[name] = span.Append(states[name], State[T]{span.New(e.At, end), e.Seq, new[name]})
+// record adds what differs between two states of an object, of which e showed the new one, and returns it by name.
+func record[T any](states map[string][]State[T], old, new map[string]*T, e *history.Event, end time.Time) (changes []Change[T]) {
+	all := maps.Clone(new)
+	maps.Copy(all, old)
+	for _, name := range sortedKeys(all) {
+		if old[name] != new[name] {
+			changes = append(changes, Change[T]{name, old[name], new[name]})
+			states[name] = span.Append(states[name], State[T]{span.New(e.At, end), e.Seq, new[name]})
+		}
 	}
+	return changes
 }
 
 // Of is the states of one condition since the object was first seen: before its first state there was none, which is a state as well. An object that nobody ever
@@ -90,75 +97,56 @@ type CR struct {
 	Snapshots []Snapshot
 }
 
-// Snapshot is a state of the operator CR from At on. What is as it was in the state before is the same value. Of a hundred nodes there are ten thousand in
-// an hour: a map for each would take most of the memory.
+// Snapshot is a state of the operator CR while it stood. What is as it was in the state before is the same value.
 type Snapshot struct {
-	At         time.Time
-	Seq        int64
-	Object     *history.Object
-	conditions []*history.Condition
+	span.Span
+	Seq    int64
+	Object *history.Object
+	// Conditions and Changed are what differs from the snapshot before.
+	Conditions []Change[history.Condition]
+	Changed    []Change[Report]
 	reports    []*Report
 }
 
-// Conditions by type.
-func (s Snapshot) Conditions() map[string]*history.Condition {
-	return byName(s.conditions, func(c *history.Condition) string { return c.Type })
-}
-
-// Reports by node.
+// Reports by node. They are not kept so: of a hundred nodes there are ten thousand states in an hour, and a map for each would take most of the memory.
 func (s Snapshot) Reports() map[string]*Report {
-	return byName(s.reports, func(r *Report) string { return r.Node })
-}
-
-func listed[T any](all map[string]*T) []*T {
-	return slices.AppendSeq(make([]*T, 0, len(all)), maps.Values(all))
-}
-
-func byName[T any](all []*T, name func(*T) string) map[string]*T {
-	out := make(map[string]*T, len(all))
-	for _, one := range all {
-		out[name(one)] = one
+	out := make(map[string]*Report, len(s.reports))
+	for _, r := range s.reports {
+		out[r.Node] = r
 	}
 	return out
 }
 
-func (s Snapshot) at() time.Time { return s.At }
-
-// NoCR is the state of a CR that does not exist.
-func NoCR() Snapshot { return Snapshot{Object: &history.Object{}} }
-
 func newCR(log *Log, run *history.Run, requests *Requests) (*CR, Reports) {
-	cr, reports := &CR{Conditions: Conditions{States: map[string][]State[history.Condition]{}, end: log.Period.To}}, Reports{}
-	conditions, reported := map[string]*history.Condition{}, map[string]*Report{}
+	end := log.Period.To
+	cr, reports := &CR{Conditions: Conditions{States: map[string][]State[history.Condition]{}, end: end}}, Reports{}
+	reported := map[string]*Report{}
 	for _, e := range states(log, run, requests, isCR) {
 		o := e.Object
 		if o.Deleted {
 			o = &history.Object{Resource: o.Resource, Name: o.Name, ResourceVersion: o.ResourceVersion, Deleted: true}
 		}
-		now := conditionsOn(o.Conditions, conditions)
-		record(cr.States, conditions, now, &e, log.Period.To)
-		on := reportsOn(now, o.HealthReports)
+		s := Snapshot{Span: span.New(e.At, end), Seq: e.Seq, Object: o, Conditions: cr.take(o.Conditions, &e)}
+		on := reportsOn(cr.last, o.HealthReports)
 		decodeNew(reported, on, requests.MadeBy[o.ResourceVersion])
-		record(reports, reported, on, &e, log.Period.To)
-		cr.Snapshots = append(cr.Snapshots, Snapshot{e.At, e.Seq, o, listed(now), listed(on)})
-		conditions, reported = now, on
+		s.Changed = record(reports, reported, on, &e, end)
+		s.reports = slices.AppendSeq(make([]*Report, 0, len(on)), maps.Values(on))
+		cr.Snapshots = span.Append(cr.Snapshots, s)
+		reported = on
 	}
 	if len(cr.Snapshots) > 0 {
-		cr.Since = cr.Snapshots[0].At
+		cr.Since = cr.Snapshots[0].From
 	}
 	return cr, reports
 }
 
 func newClusterOperator(log *Log, run *history.Run, requests *Requests) *Conditions {
 	c := &Conditions{States: map[string][]State[history.Condition]{}, end: log.Period.To}
-	before := map[string]*history.Condition{}
 	for _, e := range states(log, run, requests, isClusterOperator) {
 		if c.Since.IsZero() && !e.Object.Deleted {
 			c.Since = e.At
 		}
-		now := conditionsOn(e.Object.Conditions, before)
-		record(c.States, before, now, &e, log.Period.To)
-		before = now
+		c.take(e.Object.Conditions, &e)
 	}
 	return c
 }
@@ -202,7 +190,7 @@ func (cr *CR) Seen() span.Set {
 
 // at is the state of the CR at an instant; nil before the first.
 func (cr *CR) at(t time.Time) *Snapshot {
-	i := sort.Search(len(cr.Snapshots), func(i int) bool { return cr.Snapshots[i].At.After(t) })
+	i := sort.Search(len(cr.Snapshots), func(i int) bool { return cr.Snapshots[i].From.After(t) })
 	if i == 0 {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/kmsharness/kmsharness/contract"
+	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
@@ -34,15 +35,14 @@ func (a Answers) Allow(s contract.Status) bool {
 // Probe is one Status call of a plugin's journal. It shows what a reporter's probe would have met, whichever client made it.
 type Probe struct {
 	*history.Call
-	Seq     int64
-	Answers Answers
+	span.Span // of the call
+	Seq       int64
+	Answers   Answers
 	// BySource is what the sources allow beyond that, where it is a house rule that narrows it to Answers.
 	BySource Answers
 	// surely is false where the call does not tell how the plugin was: the caller left early, or the sources leave it open.
 	surely bool
 }
-
-func (p Probe) began() time.Time { return p.Began }
 
 func (p Probe) good() bool { return p.surely && p.Answers == MayHealthy }
 func (p Probe) bad() bool  { return p.surely && p.Answers&MayHealthy == 0 }
@@ -52,8 +52,8 @@ func (p Probe) tells() bool { return p.good() || p.bad() }
 
 // readProbe applies the contract's table "Outcome of a probe" to what left the plugin.
 func readProbe(c *history.Call, seq int64, timeout, tolerance time.Duration) Probe {
-	p := Probe{Call: c, Seq: seq, surely: true}
-	took := c.Ended.Sub(c.Began)
+	p := Probe{Call: c, Span: span.New(c.Began, c.Ended), Seq: seq, surely: true}
+	took := p.Length()
 	// The reporter's deadline also covers dialling, so it may end a little before the plugin counts it, and a starved
 	// reporter may read an answer late. Within the margin both outcomes are true. A quarter of the deadline bounds it,
 	// so that a large tolerance does not excuse every answer.

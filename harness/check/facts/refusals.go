@@ -1,7 +1,6 @@
 package facts
 
 import (
-	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check/span"
@@ -35,18 +34,19 @@ type Refusals struct {
 }
 
 func newRefusals(log *Log, form string) *Refusals {
-	out, all := &Refusals{form: form}, slices.Collect(log.Each(history.KindRefusal))
-	for i, e := range all {
-		r := e.Refusal
-		if r.Over {
-			continue
-		}
-		again := func(x *history.Event) bool {
-			o := x.Refusal
+	out := &Refusals{form: form}
+	var all []Refusal
+	for e := range log.Each(history.KindRefusal) {
+		all = append(all, Refusal{e.Refusal, span.New(e.At, log.Period.To)})
+	}
+	for i, r := range all {
+		again := func(o Refusal) bool {
 			return o.Role == r.Role && o.Object == r.Object && o.Node == r.Node && o.Verb == r.Verb && o.Mode == r.Mode
 		}
-		at := func(x *history.Event) time.Time { return x.At }
-		out.All = append(out.All, Refusal{r, span.New(e.At, until(all[i+1:], again, at, log.Period.To))})
+		if !r.Over {
+			r.To = until(all[i+1:], again, r.To)
+			out.All = append(out.All, r)
+		}
 	}
 	return out
 }

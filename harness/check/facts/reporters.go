@@ -139,9 +139,9 @@ func (rs *Reporters) crowded(node string) span.Set {
 		}
 		fits := func(s Snapshot) bool {
 			others := slices.DeleteFunc(slices.Clone(s.Object.HealthReports), func(t *contract.TypedReport) bool { return t.NodeName == node })
-			return s.At.After(r.At) && len(others)+len(r.Body.Typed) <= contract.MaxTypedReports
+			return s.From.After(r.At) && len(others)+len(r.Body.Typed) <= contract.MaxTypedReports
 		}
-		out = append(out, span.New(r.Received, until(rs.v.CR.Snapshots, fits, Snapshot.at, rs.v.Period.To)))
+		out = append(out, span.New(r.Received, until(rs.v.CR.Snapshots, fits, rs.v.Period.To)))
 	}
 	return span.Merge(out)
 }

@@ -31,14 +31,10 @@ type agreed struct {
 
 func agreementOf(v *facts.Facts) agreement {
 	a := agreement{Facts: v, bound: v.Profile.Resync + v.WriteTimeout + v.Tolerance, able: v.Aggregator.Able.Intersect(v.CR.Seen()).Intersect(v.Expectations.KMSActive())}
-	for i, s := range v.CR.Snapshots {
-		to := v.Period.To
-		if i+1 < len(v.CR.Snapshots) {
-			to = v.CR.Snapshots[i+1].At
-		}
-		cuts := []time.Time{s.At, to}
+	for _, s := range v.CR.Snapshots {
+		cuts := []time.Time{s.From, s.To}
 		for _, t := range s.Object.HealthReports {
-			if at := a.prunedAt(t); at.After(s.At) && at.Before(to) {
+			if at := a.prunedAt(t); at.After(s.From) && at.Before(s.To) {
 				cuts = append(cuts, at)
 			}
 		}
@@ -159,7 +155,7 @@ func judgePruned(v *facts.Facts) (f Finding) {
 		gone := since
 		since = map[contract.TypedReport]time.Time{}
 		for _, t := range s.Object.HealthReports {
-			since[*t] = s.At
+			since[*t] = s.From
 			if from, stood := gone[*t]; stood {
 				since[*t] = from
 			}
@@ -167,7 +163,7 @@ func judgePruned(v *facts.Facts) (f Finding) {
 		}
 		a.judgeGone(&f, s, gone)
 	}
-	a.judgeGone(&f, facts.Snapshot{At: v.Period.To, Object: &history.Object{}}, since)
+	a.judgeGone(&f, facts.Snapshot{Span: span.New(v.Period.To, v.Period.To), Object: &history.Object{}}, since)
 	return f
 }
 
@@ -179,19 +175,19 @@ func (a agreement) judgeGone(f *Finding, s facts.Snapshot, gone map[contract.Typ
 	}) {
 		old := a.prunedAt(&t)
 		entry := fmt.Sprintf("the entry %s/%s of %s", t.NodeName, t.KeyID, t.LastCheckedTime)
-		for _, stood := range a.able.Clip(span.New(span.Latest(gone[t], old), s.At)) {
+		for _, stood := range a.able.Clip(span.New(span.Latest(gone[t], old), s.From)) {
 			f.judgedIn(stood)
 			if to := stood.From.Add(a.bound); to.Before(stood.To) {
 				f.Violate(Violation{Rule: "late", At: to, From: stood.From, To: to, Node: t.NodeName, KeyID: t.KeyID, Seen: entry + " still stands", Allowed: "removed " + text.Short(a.Profile.PruneAfter) + " after it was checked"})
 			}
 		}
 		replaced := slices.ContainsFunc(s.Object.HealthReports, func(o *contract.TypedReport) bool { return o.NodeName == t.NodeName && o.KeyID == t.KeyID })
-		if made == nil || !made.ByAggregator() || replaced || !a.Clocks.Settled("").Contains(s.At) {
+		if made == nil || !made.ByAggregator() || replaced || !a.Clocks.Settled("").Contains(s.From) {
 			continue
 		}
-		f.JudgedAt(s.At, s.At)
-		if s.At.Before(old.Add(-a.Tolerance)) {
-			f.Violate(Violation{Rule: "early", At: s.At, Seq: s.Seq, Node: t.NodeName, KeyID: t.KeyID, Seen: "the aggregator removed " + entry, Allowed: "not before it is " + text.Short(a.Profile.PruneAfter) + " old"})
+		f.JudgedAt(s.From, s.From)
+		if s.From.Before(old.Add(-a.Tolerance)) {
+			f.Violate(Violation{Rule: "early", At: s.From, Seq: s.Seq, Node: t.NodeName, KeyID: t.KeyID, Seen: "the aggregator removed " + entry, Allowed: "not before it is " + text.Short(a.Profile.PruneAfter) + " old"})
 		}
 	}
 }

@@ -218,7 +218,7 @@ func longRound(v *facts.Facts, node string, gap span.Span) string {
 	var calls []*history.Call
 	for _, t := range v.Plugins.All {
 		for _, p := range t.Probes {
-			if t.Node == node && !span.New(p.Began, p.Ended).Clip(gap).Empty() {
+			if t.Node == node && !p.Clip(gap).Empty() {
 				calls = append(calls, p.Call)
 			}
 		}

@@ -40,7 +40,8 @@ func TestLongRound(t *testing.T) {
 				i, v.Plugins.All = len(v.Plugins.All), append(v.Plugins.All, &facts.Plugin{PluginID: facts.PluginID{Node: "cp-1", KeyID: x.key}})
 			}
 			began := start.Add(x.began)
-			v.Plugins.All[i].Probes = append(v.Plugins.All[i].Probes, facts.Probe{Call: &history.Call{KeyID: x.key, Began: began, Ended: began.Add(x.took)}})
+			call := &history.Call{KeyID: x.key, Began: began, Ended: began.Add(x.took)}
+			v.Plugins.All[i].Probes = append(v.Plugins.All[i].Probes, facts.Probe{Call: call, Span: span.New(call.Began, call.Ended)})
 		}
 		got := longRound(v, "cp-1", span.New(start, start.Add(10*r)))
 		if got == "" != (c.want == "") || !strings.Contains(got, c.want) {

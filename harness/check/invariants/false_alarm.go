@@ -107,7 +107,7 @@ func causes(v *facts.Facts, status contract.Status) span.Set {
 		}
 		for _, p := range t.Probes {
 			if p.Answers.Allow(status) {
-				all = append(all, span.New(p.Began, p.Ended))
+				all = append(all, p.Span)
 			}
 		}
 		for _, s := range all {

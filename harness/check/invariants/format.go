@@ -51,7 +51,7 @@ func judgeFormat(v *facts.Facts) (f Finding) {
 	}
 	for _, s := range v.CR.Snapshots {
 		if n := len(s.Object.HealthReports); n > contract.MaxTypedReports {
-			f.Violate(Violation{At: s.At, Seq: s.Seq, Seen: fmt.Sprint(n, " typed reports"), Allowed: fmt.Sprint("at most ", contract.MaxTypedReports)})
+			f.Violate(Violation{At: s.From, Seq: s.Seq, Seen: fmt.Sprint(n, " typed reports"), Allowed: fmt.Sprint("at most ", contract.MaxTypedReports)})
 		}
 	}
 	return f

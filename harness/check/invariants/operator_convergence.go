@@ -95,7 +95,7 @@ func sized(kek string, bytes int) string {
 func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Violation) {
 	window, keyID, lacking := span.New(e.At, e.At).Grow(v.Latency(), v.Tolerance), strconv.FormatUint(e.Decision.Key, 10), ""
 	for _, s := range readable(v, window) {
-		for _, at := range []time.Time{span.Latest(window.From, s.At), e.At} {
+		for _, at := range []time.Time{span.Latest(window.From, s.From), e.At} {
 			expected := v.Expectations.At(at)
 			if !expected.Reports() {
 				return
@@ -115,14 +115,14 @@ func judgeAgreed(v *facts.Facts, f *Finding, e *history.Event, kek string, x Vio
 	f.Violate(x)
 }
 
-// readable has the states of the CR that could be read within a window, with At as the instant from which on that was possible.
+// readable has the states of the CR that could be read within a window, with From as the instant from which on that was possible.
 func readable(v *facts.Facts, window span.Span) (out []facts.Snapshot) {
 	for _, s := range v.CR.Snapshots {
-		at := s.At
+		at := s.From
 		if made := v.Requests.MadeBy[s.Object.ResourceVersion]; made != nil {
-			s.At = span.Earliest(s.At, made.Received) // a reader may have had it before its writer did
+			s.From = span.Earliest(s.From, made.Received) // a reader may have had it before its writer did
 		}
-		if s.At.After(window.To) {
+		if s.From.After(window.To) {
 			break
 		}
 		if !at.After(window.From) {

@@ -33,13 +33,13 @@ func judgeOwnership(v *facts.Facts) (f Finding) {
 	if len(v.Requests.All) == 0 { // without an audit log nobody can tell who wrote, and under which name
 		return f
 	}
-	old := facts.NoCR()
+	owners, before := map[string][]string(nil), time.Time{}
 	for i, s := range v.CR.Snapshots {
-		a.judgeOwners(v, &f, old, s)
+		a.judgeOwners(v, &f, owners, s)
 		if i > 0 {
-			a.judgeChanges(v, &f, old, s)
+			a.judgeChanges(v, &f, s, before)
 		}
-		old = s
+		owners, before = s.Object.Owners, s.From
 	}
 	return f
 }
@@ -93,17 +93,17 @@ func judgeWriter(v *facts.Facts, f *Finding, r *facts.Request) {
 const unnamedManager = "unknown"
 
 // judgeOwners compares managedFields, where they changed, with who may own what.
-func (a authors) judgeOwners(v *facts.Facts, f *Finding, old, s facts.Snapshot) {
+func (a authors) judgeOwners(v *facts.Facts, f *Finding, old map[string][]string, s facts.Snapshot) {
 	for _, field := range slices.Sorted(maps.Keys(s.Object.Owners)) {
 		owners := s.Object.Owners[field]
 		want, some := ownerOf(field, v.Profile.Conditions)
-		if !some || slices.Equal(old.Object.Owners[field], owners) {
+		if !some || slices.Equal(old[field], owners) {
 			continue
 		}
-		f.JudgedAt(s.At, s.At)
+		f.JudgedAt(s.From, s.From)
 		for _, o := range owners {
 			if !a.mayOwn(managed{o, s.Object.Resource}, want) {
-				f.Violate(Violation{Rule: "manager", At: s.At, Seq: s.Seq, Node: want.node, Seen: field + " is owned by field manager " + text.Quoted(o), Allowed: "only by " + want.String()})
+				f.Violate(Violation{Rule: "manager", At: s.From, Seq: s.Seq, Node: want.node, Seen: field + " is owned by field manager " + text.Quoted(o), Allowed: "only by " + want.String()})
 			}
 		}
 	}
@@ -183,16 +183,16 @@ func (a authors) mayOwn(m managed, want author) bool {
 
 // judgeChanges looks for the write that made each change, and judges by its user. It needs no managedFields, which a
 // force apply takes over.
-func (a authors) judgeChanges(v *facts.Facts, f *Finding, old, new facts.Snapshot) {
-	changes := changesOf(v, old, new)
+func (a authors) judgeChanges(v *facts.Facts, f *Finding, new facts.Snapshot, before time.Time) {
+	changes := changesOf(v, new)
 	if len(changes) == 0 {
 		return
 	}
-	writers := a.explaining(v, new, old.At)
+	writers := a.explaining(v, new, before)
 	for _, c := range changes {
-		f.JudgedAt(new.At, new.At)
+		f.JudgedAt(new.From, new.From)
 		if !slices.ContainsFunc(writers, c.allowed) {
-			f.Violate(Violation{At: new.At, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + cmp.Or(named(writers), "nothing"), Allowed: c.want})
+			f.Violate(Violation{At: new.From, Seq: new.Seq, Node: c.node, Seen: c.what + " by " + cmp.Or(named(writers), "nothing"), Allowed: c.want})
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (a authors) explaining(v *facts.Facts, s facts.Snapshot, before time.Time) 
 	if r := v.Requests.MadeBy[s.Object.ResourceVersion]; r != nil {
 		out = append(out, r)
 	}
-	from, to := before.Add(-v.Tolerance), s.At.Add(v.Tolerance)
+	from, to := before.Add(-v.Tolerance), s.From.Add(v.Tolerance)
 	i := sort.Search(len(v.Requests.All), func(i int) bool { return !v.Requests.All[i].At.Before(from) })
 	for ; i < len(v.Requests.All) && !v.Requests.All[i].Received.After(to.Add(time.Minute)); i++ {
 		r := v.Requests.All[i]
@@ -232,15 +232,15 @@ type change struct {
 	allowed    func(*facts.Request) bool
 }
 
-func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
+func changesOf(v *facts.Facts, new facts.Snapshot) []change {
 	var out []change
-	conditions, before, reports := new.Conditions(), old.Reports(), new.Reports()
-	for _, t := range facts.Changed(old.Conditions(), conditions) {
+	for _, c := range new.Conditions {
+		t := c.Name
 		if _, isReport := contract.NodeOfCondition(t); isReport {
 			continue
 		}
 		how, isRollup, want := " was written", slices.Contains(v.Profile.Conditions, t), "only by its own writer, never by reporter or aggregator"
-		if conditions[t] == nil {
+		if c.Is == nil {
 			how = " was removed"
 		}
 		if isRollup {
@@ -248,10 +248,10 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 		}
 		out = append(out, change{"", "condition " + text.Quoted(t) + how, want, func(r *facts.Request) bool { return !r.UnderTest() || isRollup && r.ByAggregator() }})
 	}
-	for _, n := range facts.Changed(before, reports) {
-		was, is := before[n], reports[n]
-		if is == nil {
-			needed := v.Profile.PruneAfter == 0 && stillNeeded(v, n, was, new.At)
+	for _, c := range new.Changed {
+		n := c.Name
+		if c.Is == nil {
+			needed := v.Profile.PruneAfter == 0 && stillNeeded(v, n, c.Was, new.From)
 			out = append(out, change{n, "the report of " + n + " was removed", "by the reporter of " + n + ", or by the aggregator once the node is gone, or if the report is larger than reports may be",
 				func(r *facts.Request) bool { return r.Node == n || !r.UnderTest() || r.ByAggregator() && !needed }})
 			continue
@@ -259,7 +259,7 @@ func changesOf(v *facts.Facts, old, new facts.Snapshot) []change {
 		// One replaced by another while both were expected is a write; a part of a typed report may be cleaned up.
 		out = append(out, change{n, "the report of " + n + " was written", "only by the reporter of " + n,
 			func(r *facts.Request) bool {
-				return r.Node == n || !r.UnderTest() || r.ByAggregator() && shrank(was, is)
+				return r.Node == n || !r.UnderTest() || r.ByAggregator() && shrank(c.Was, c.Is)
 			}})
 	}
 	return out
