@@ -58,13 +58,13 @@ func TestContainerd(t *testing.T) {
 		at + `/containers/create {"id":"` + id + `","image":"i"}`:                                          "",
 		"2026-11-21 12:37:19 +0000 UTC k8s.io /tasks/start {\"container_id\":\"" + id + "\",\"pid\":1992}": history.ContainerStarted,
 	} {
-		c, err := container.Containerd([]byte(line))
-		if err != nil || (c == nil) != (want == "") || c != nil && (c.State != want || c.ID != id || c.At.Second() < 18) {
-			t.Errorf("%s: %+v, %v, want %q", line, c, err, want)
+		at, of, c, err := container.Containerd([]byte(line))
+		if err != nil || (c == nil) != (want == "") || c != nil && (c.State != want || of != id || at.Second() < 18) {
+			t.Errorf("%s: %v, %q, %+v, %v, want %q", line, at, of, c, err, want)
 		}
 	}
 	for _, line := range []string{"", "ctr: failed to dial", at + "/tasks/exit", at + "/tasks/exit {", at + "/tasks/exit {}", "a b c d k8s.io /tasks/start {}"} {
-		if c, err := container.Containerd([]byte(line)); err == nil || c != nil || !strings.Contains(err.Error(), "events of containerd") {
+		if _, _, c, err := container.Containerd([]byte(line)); err == nil || c != nil || !strings.Contains(err.Error(), "events of containerd") {
 			t.Errorf("%q: %+v, %v", line, c, err)
 		}
 	}
@@ -147,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`2026-11-21 12:37:18.762391673 +0000 UTC k8s.io /tasks/start {"container_id":"a","pid":1992}`))
 	f.Add([]byte(`{"Type":"container","Action":"pause","timeNano":1}`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		_, _ = container.Containerd(b)
+		_, _, _, _ = container.Containerd(b)
 		_, _, _ = container.Engine("n", "c", b)
 		_, _, _ = container.Info(b)
 		_ = container.Links(string(b))

@@ -10,31 +10,23 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Change is what containerd says of one of its tasks.
-type Change struct {
-	At       time.Time
-	ID       string // of the container
-	State    string
-	ExitCode *int
-}
-
 // timeLayout of ctr events: Go's time.Time as text.
 const timeLayout = "2006-01-02 15:04:05.999999999 -0700 MST"
 
-// Containerd reads one line of ctr events: a time, a namespace, a topic, and JSON. A line that is about nothing of interest,
-// such as an image or the end of a command in a container, gives nil.
-func Containerd(line []byte) (*Change, error) {
+// Containerd reads one line of ctr events: a time, a namespace, a topic, and JSON. Of the container it knows the id, the state and the exit code. A line
+// that is about nothing of interest, such as an image or the end of a command in a container, gives nil.
+func Containerd(line []byte) (at time.Time, id string, c *history.Container, err error) {
 	words := strings.SplitN(string(line), " ", 7)
 	if len(words) != 7 || !strings.HasPrefix(words[6], "{") {
-		return nil, fmt.Errorf("events of containerd: expected a time, a namespace, a topic and JSON, got %.100q", line)
+		return at, "", nil, fmt.Errorf("events of containerd: expected a time, a namespace, a topic and JSON, got %.100q", line)
 	}
 	state := taskStates[words[5]]
 	if state == "" {
-		return nil, nil
+		return at, "", nil, nil
 	}
-	at, err := time.Parse(timeLayout, strings.Join(words[:4], " "))
+	at, err = time.Parse(timeLayout, strings.Join(words[:4], " "))
 	if err != nil {
-		return nil, fmt.Errorf("events of containerd: %w", err)
+		return at, "", nil, fmt.Errorf("events of containerd: %w", err)
 	}
 	var task struct {
 		ContainerID string `json:"container_id"`
@@ -42,19 +34,19 @@ func Containerd(line []byte) (*Change, error) {
 		ExitStatus  int    `json:"exit_status"`
 	}
 	if err := json.Unmarshal([]byte(words[6]), &task); err != nil {
-		return nil, fmt.Errorf("events of containerd: %s: %w", words[5], err)
+		return at, "", nil, fmt.Errorf("events of containerd: %s: %w", words[5], err)
 	}
 	if task.ContainerID == "" {
-		return nil, fmt.Errorf("events of containerd: %s without a container", words[5])
+		return at, "", nil, fmt.Errorf("events of containerd: %s without a container", words[5])
 	}
-	c := &Change{At: at, ID: task.ContainerID, State: state}
+	c = &history.Container{State: state}
 	if state == history.ContainerExited {
 		if task.ID != task.ContainerID {
-			return nil, nil
+			return at, "", nil, nil
 		}
 		c.ExitCode = &task.ExitStatus
 	}
-	return c, nil
+	return at, task.ContainerID, c, nil
 }
 
 // taskStates are the history's words, by topic.

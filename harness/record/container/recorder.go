@@ -41,19 +41,19 @@ func (r *Recorder) Engine(line []byte) error {
 
 // Containerd records one line of ctr events.
 func (r *Recorder) Containerd(line []byte) error {
-	change, err := Containerd(line)
-	if change == nil || err != nil {
+	at, id, c, err := Containerd(line)
+	if c == nil || err != nil {
 		return err
 	}
-	i, ok, err := r.identity(change.ID)
+	i, ok, err := r.identity(id)
 	if err != nil || !ok || !r.Wanted(i) {
 		return err
 	}
-	c := &history.Container{Node: r.Node, Namespace: i.Namespace, Pod: i.Pod, Name: i.Name, State: change.State, ExitCode: change.ExitCode}
-	if change.State == history.ContainerStarted {
+	c.Node, c.Namespace, c.Pod, c.Name = r.Node, i.Namespace, i.Pod, i.Name
+	if c.State == history.ContainerStarted {
 		c.Restarts, c.PodUID = i.Restarts, i.PodUID
 	}
-	r.Sink.Record(change.At, r.Source, c)
+	r.Sink.Record(at, r.Source, c)
 	return nil
 }
 

@@ -16,54 +16,40 @@ import (
 	"github.com/kmsharness/kmsharness/harness/record"
 )
 
-// Hop and operations of the envelopes that this package records.
-const (
-	HopAPIServer = "kube-apiserver"
-	OpEncrypt    = "encrypt" // a DEK source is sent to the plugin
-	OpDecrypt    = "decrypt" // a DEK source comes back from the plugin; Object says for whom
-	OpUse        = "use"     // an object is sealed with the DEK whose Encrypt had this uid
-)
-
-type Line struct {
-	At       time.Time
-	Envelope history.Envelope
-}
-
 // header is klog's: severity, month and day, time of day, thread id, file:line.
 var header = regexp.MustCompile(`^I(\d{4} \d{2}:\d{2}:\d{2}\.\d{6})\s+\d+ envelope\.go:\d+\] (".*)$`)
 
 // operations are those of klog's messages.
 var operations = map[string]string{
-	"encrypting content using envelope service": OpEncrypt,
-	"decrypting content using envelope service": OpDecrypt,
-	"encrypting content using DEK":              OpUse,
+	"encrypting content using envelope service": "encrypt", // a DEK source is sent to the plugin
+	"decrypting content using envelope service": "decrypt", // a DEK source comes back from the plugin; Object says for whom
+	"encrypting content using DEK":              "use",     // an object is sealed with the DEK whose Encrypt had this uid
 }
 
-// Decode reads one line of the log of the API server on node; ok is false for a line about something else. klog
+// Decode reads one line of the log of the API server on node; a line about something else gives nil. klog
 // writes local time without a year: now gives both. OK of the envelope means that the operation was begun; how it
 // ended is the plugin's hop.
-func Decode(node string, line string, now time.Time) (l Line, ok bool, err error) {
+func Decode(node string, line string, now time.Time) (at time.Time, e *history.Envelope, err error) {
 	m := header.FindStringSubmatch(line)
 	if m == nil {
-		return Line{}, false, nil
+		return at, nil, nil
 	}
 	fields, err := parseFields(m[2])
+	op := operations[fields[""]]
+	if err == nil && op != "" {
+		at, err = instant(m[1], now)
+	}
 	if err != nil {
-		return Line{}, false, fmt.Errorf("log of API server %s: %w", node, err)
+		return at, nil, fmt.Errorf("log of API server %s: %w", node, err)
 	}
-	op, ok := operations[fields[""]]
-	if !ok {
-		return Line{}, false, nil
+	if op == "" {
+		return at, nil, nil
 	}
-	at, err := instant(m[1], now)
-	if err != nil {
-		return Line{}, false, fmt.Errorf("log of API server %s: %w", node, err)
-	}
-	return Line{at, history.Envelope{
-		Hop: HopAPIServer, Op: op, UID: fields["uid"], Node: node, Object: fields["key"], OK: true,
+	return at, &history.Envelope{
+		Hop: history.KubeAPIServer, Op: op, UID: fields["uid"], Node: node, Object: fields["key"], OK: true,
 		For: history.EnvelopeRequest{Verb: fields["verb"], Group: fields["group"], Version: fields["version"], Resource: fields["resource"],
 			Subresource: fields["subresource"], Namespace: fields["namespace"], Name: fields["name"]},
-	}}, true, nil
+	}, nil
 }
 
 // instant completes klog's time with the year that brings it closest to now.
@@ -121,10 +107,9 @@ type Recorder struct {
 
 // Line records one line of the log of the API server on node.
 func (r *Recorder) Line(node string, line []byte) error {
-	l, ok, err := Decode(node, string(line), r.Now())
-	if !ok || err != nil {
-		return err
+	at, e, err := Decode(node, string(line), r.Now())
+	if e != nil {
+		r.Sink.Record(at, "log/"+node, e)
 	}
-	r.Sink.Record(l.At, "log/"+node, &l.Envelope)
-	return nil
+	return err
 }

@@ -43,7 +43,7 @@ func (r *Recorder) Operation(line []byte) error {
 	if r.Of != nil && r.Of(o.Key) != "" {
 		payload = history.Of{APIServer: r.Of(o.Key), Payload: e}
 	}
-	r.Sink.Record(o.Time, HopRemoteKMS, payload)
+	r.Sink.Record(o.Time, history.RoleRemoteKMS, payload)
 	return nil
 }
 
@@ -56,17 +56,12 @@ func DecodeCall(line []byte) (*history.Call, error) {
 	if c.Node == "" || c.KeyID == "" || c.Method == "" || c.Ended.IsZero() {
 		return nil, fmt.Errorf("plugin journal: not a call: node, keyID, method or ended is missing")
 	}
-	return CallOf(c), nil
-}
-
-// CallOf is a line of a plugin's journal as the history has it.
-func CallOf(c journal.Call) *history.Call {
 	return &history.Call{
 		Node: c.Node, KeyID: c.KeyID, Method: c.Method, UID: c.UID, Began: c.Began, Ended: c.Ended, Took: c.Ended.Sub(c.Began),
 		Outcome: outcome(c.Outcome), Code: c.Code, Text: c.Detail, Healthz: c.Healthz, Version: c.Version, KEKID: c.KEKID,
 		HealthzBytes: sizeIfCut(c.HealthzBytes, c.Healthz), KEKIDBytes: sizeIfCut(c.KEKIDBytes, c.KEKID), Faults: c.Faults,
 		AskedKEKID: c.RequestKEKID, DEKSource: c.DEKSource,
-	}
+	}, nil
 }
 
 // sizeIfCut is the size of a text as it was sent, if the journal does not hold all of it.
@@ -90,9 +85,6 @@ func outcome(o journal.Outcome) string {
 	}
 }
 
-// HopRemoteKMS is the hop of the envelopes of this package.
-const HopRemoteKMS = "remote-kms"
-
 // decodeOperation reads one line of the remote KMS's journal. Its envelope is nil for what is no envelope operation.
 func decodeOperation(line []byte) (o remotekms.Operation, e *history.Envelope, err error) {
 	if err := json.Unmarshal(line, &o); err != nil {
@@ -105,7 +97,7 @@ func decodeOperation(line []byte) (o remotekms.Operation, e *history.Envelope, e
 		return o, nil, nil
 	}
 	node, keyID, _ := strings.Cut(o.Plugin, "/")
-	e = &history.Envelope{Hop: HopRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KeyID: keyID, KEKID: o.KEKID, OK: o.Code == "ok"}
+	e = &history.Envelope{Hop: history.RoleRemoteKMS, Op: o.Op, UID: o.UID, Node: node, KeyID: keyID, KEKID: o.KEKID, OK: o.Code == "ok"}
 	if !o.Began.IsZero() {
 		e.Took = o.Time.Sub(o.Began)
 	}

@@ -38,21 +38,21 @@ type Find struct {
 	Form   string // "hex", "base64" …
 }
 
-// Guard knows values. It is not safe for concurrent use.
+// Guard knows values, none at first. It is not safe for concurrent use.
 type Guard struct {
 	known  map[[window]byte]Find
 	values int
 	starts [1 << 16]bool // the first two bytes of what is known, so that most of a text is passed over quickly
 }
 
-// NewGuard knows nothing yet.
-func NewGuard() *Guard { return &Guard{known: map[[window]byte]Find{}} }
-
 // Values is how many are searched for.
 func (g *Guard) Values() int { return g.values }
 
 // Add lets g search for a value from now on.
 func (g *Guard) Add(object, what string, value []byte) {
+	if g.known == nil {
+		g.known = map[[window]byte]Find{}
+	}
 	if len(value) < window || g.values >= MaxValues {
 		return
 	}
@@ -103,7 +103,7 @@ type Recorder struct {
 	Now  func() time.Time
 
 	mu    sync.Mutex
-	guard *Guard
+	guard Guard
 	logs  map[string]*count
 }
 
@@ -113,9 +113,6 @@ type count struct{ lines, values, finds int }
 func (r *Recorder) Add(object, what string, value []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.guard == nil {
-		r.guard = NewGuard()
-	}
 	r.guard.Add(object, what, value)
 }
 
@@ -123,7 +120,7 @@ func (r *Recorder) Add(object, what string, value []byte) {
 func (r *Recorder) Line(log string, line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.guard == nil {
+	if r.guard.known == nil {
 		return
 	}
 	if r.logs == nil {
