@@ -2,11 +2,9 @@ package check
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 
-	"github.com/kmsharness/kmsharness/harness/check/facts"
 	"github.com/kmsharness/kmsharness/harness/check/span"
 	"github.com/kmsharness/kmsharness/harness/check/text"
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -157,13 +155,4 @@ func behind(cause string, all []Failing) (sorted []Failing) {
 		}
 	}
 	return sorted
-}
-
-func failingAction(a facts.Action, offset time.Duration) Failing {
-	return Failing{ID: a.ID, At: a.To, Offset: offset, took: a.Length(), problem: fmt.Sprintf("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, text.Quoted(a.Failure()))}
-}
-
-func failingExpectation(e *history.Event, offset time.Duration) Failing {
-	x := e.Expectation
-	return Failing{ID: x.ID, At: e.At, Offset: offset, took: x.Took, problem: fmt.Sprintf("expectation %s (%s %s) failed at %s: %s", x.ID, x.Mode, x.Text, text.Short(offset), text.Quoted(x.Detail))}
 }

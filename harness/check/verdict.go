@@ -112,10 +112,7 @@ func Run(events []history.Event, own ...Invariant) Verdict {
 	for _, i := range append(Invariants(), own...) {
 		reason, excused := excuses[i.ID]
 		delete(excuses, i.ID)
-		var f Finding
-		if unjudged(v, i) == "" {
-			f = find(all, i)
-		}
+		f := find(all, i)
 		switch i.ID {
 		case invariants.DetectionID:
 			out.Detection = invariants.Summarize(f.Latencies, v.DetectionBound()+v.Tolerance)
@@ -148,9 +145,12 @@ func unjudged(v *facts.Facts, i Invariant) string {
 	return ""
 }
 
-// find judges each API server by itself.
-func find(all []*facts.Facts, i Invariant) Finding {
-	f := i.Judge(all[0])
+// find judges each API server by itself; it finds nothing where the run is not judged.
+func find(all []*facts.Facts, i Invariant) (f Finding) {
+	if unjudged(all[0], i) != "" {
+		return f
+	}
+	f = i.Judge(all[0])
 	for _, v := range all[1:] {
 		f.Add(v.APIServer, i.Judge(v))
 	}
@@ -195,6 +195,7 @@ func result(v *facts.Facts, i Invariant, f Finding, faults map[string]span.Set, 
 func (out *Verdict) addEngine(v *facts.Facts, starved starvation) (steps []Failing) {
 	problem := func(format string, args ...any) { out.Problems = append(out.Problems, fmt.Sprintf(format, args...)) }
 	failing := func(f Failing, timed bool) {
+		f.Offset = f.At.Sub(v.Period.From)
 		if timed {
 			f.starved = starved.explains(f.At, 0)
 		}
@@ -211,7 +212,8 @@ func (out *Verdict) addEngine(v *facts.Facts, starved starvation) (steps []Faili
 		case a.Done:
 			out.Actions++
 		case a.State == history.ActionFailed || a.Failed:
-			failing(failingAction(a, a.To.Sub(v.Period.From)), a.Length() >= v.DetectionBound()) // what is refused fails at once
+			why := fmt.Sprintf("action %s (%s %s) failed: %s", a.ID, a.Verb, a.Target, text.Quoted(a.Failure()))
+			failing(Failing{ID: a.ID, At: a.To, took: a.Length(), problem: why}, a.Length() >= v.DetectionBound()) // what is refused fails at once
 		default:
 			problem("action %s (%s %s) began and never ended", a.ID, a.Verb, a.Target)
 		}
@@ -228,8 +230,10 @@ func (out *Verdict) addEngine(v *facts.Facts, starved starvation) (steps []Faili
 			case e.Expectation.House && v.Run.SourceOnly:
 				out.Expectations.House = append(out.Expectations.House, *e.Expectation)
 			default:
-				out.Expectations.Failed = append(out.Expectations.Failed, *e.Expectation)
-				failing(failingExpectation(e, e.At.Sub(v.Period.From)), true)
+				x := e.Expectation
+				out.Expectations.Failed = append(out.Expectations.Failed, *x)
+				why := fmt.Sprintf("expectation %s (%s %s) failed at %s: %s", x.ID, x.Mode, x.Text, text.Short(e.At.Sub(v.Period.From)), text.Quoted(x.Detail))
+				failing(Failing{ID: x.ID, At: e.At, took: x.Took, problem: why}, true)
 			}
 		case history.KindEnd:
 			ended = true

@@ -130,17 +130,17 @@ func (a about) shared(e *Event) bool {
 	case KindRequest:
 		return e.Request == nil || !a.foreign(e.Request)
 	case KindObject:
-		return e.Object == nil || !a.others[plural(e.Object.Resource)] && !a.others[e.Object.Name]
+		return e.Object == nil || !a.others[Plural(e.Object.Resource)] && !a.others[e.Object.Name]
 	}
 	return !a.aggregated() || sharedByAll(e)
 }
 
 // foreign: a request about the CR or the ClusterOperator of another operator.
 func (a about) foreign(r *Request) bool {
-	if plural(r.Resource) == "clusteroperators" {
+	if Plural(r.Resource) == "clusteroperators" {
 		return a.others[r.Name]
 	}
-	return a.others[plural(r.Resource)]
+	return a.others[Plural(r.Resource)]
 }
 
 func sharedByAll(e *Event) bool {
@@ -162,7 +162,8 @@ func ownRole(role string) bool {
 	return slices.Contains([]string{RolePlugin, RoleReporter, RoleAggregator, RolePod, RoleOperator}, role)
 }
 
-func plural(resource string) string {
+// Plural is the name of a resource without its group.
+func Plural(resource string) string {
 	name, _, _ := strings.Cut(resource, ".")
 	return name
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -23,17 +22,11 @@ type State[T any] struct {
 func present[T any](s State[T]) bool { return s.Value != nil }
 
 func isCR(run *history.Run, resource, name string) bool {
-	return Plural(resource) == Plural(run.Operator) && (name == "cluster" || name == "")
+	return history.Plural(resource) == history.Plural(run.Operator) && (name == "cluster" || name == "")
 }
 
 func isClusterOperator(run *history.Run, resource, name string) bool {
-	return Plural(resource) == "clusteroperators" && name == run.ClusterOperator
-}
-
-// Plural is the name of a resource without its group.
-func Plural(resource string) string {
-	name, _, _ := strings.Cut(resource, ".")
-	return name
+	return history.Plural(resource) == "clusteroperators" && name == run.ClusterOperator
 }
 
 // Conditions tells what the conditions of an object were.

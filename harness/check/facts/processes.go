@@ -242,7 +242,7 @@ func Revised(e *history.Event) bool {
 // static pod whose manifest changed. That ends plugins and reporters in the same pod, which NO-EXIT must not call a
 // crash.
 func revisions(log *Log, actions *Actions, processes *Processes) map[string]span.Set {
-	spans := map[string][]span.Span{}
+	out := map[string]span.Set{}
 	asked := map[string]time.Time{} // by node, when its API server was asked to end, by no action, and no pod has come since
 	role := processes.Encryptor()
 	for e := range log.Each(history.KindProcess, history.KindContainer) {
@@ -251,7 +251,7 @@ func revisions(log *Log, actions *Actions, processes *Processes) map[string]span
 			node := e.Container.Node
 			delete(asked, node)
 			if began := processes.lastEnd(Process{Role: role, Node: node}, e.At); !began.IsZero() {
-				spans[node] = append(spans[node], span.New(began, e.At))
+				out[node] = append(out[node], span.New(began, e.At))
 			}
 		case p == nil || p.Role != role:
 		case p.State == history.ProcessStopping && !actions.UnderWay(e.At, Action.Ends):
@@ -261,10 +261,9 @@ func revisions(log *Log, actions *Actions, processes *Processes) map[string]span
 		}
 	}
 	for node, at := range asked {
-		spans[node] = append(spans[node], span.New(at, log.Period.To))
+		out[node] = append(out[node], span.New(at, log.Period.To))
 	}
-	out := map[string]span.Set{}
-	for node, all := range spans {
+	for node, all := range out {
 		out[node] = span.Merge(all)
 	}
 	return out

@@ -41,7 +41,7 @@ type health = facts.State[contract.HealthStatus]
 func healths(v *facts.Facts) (out []health) {
 	for e := range v.Each(history.KindObject) {
 		o := e.Object
-		if o.Health != nil && facts.Plural(o.Resource) == contract.HealthResource && o.Name+"s" == facts.Plural(v.Run.Operator) {
+		if o.Health != nil && history.Plural(o.Resource) == contract.HealthResource && o.Name+"s" == history.Plural(v.Run.Operator) {
 			out = span.Append(out, health{Span: span.New(e.At, v.Period.To), Seq: e.Seq, Value: o.Health})
 		}
 	}

@@ -12,12 +12,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// Hops of an envelope operation; the plugin's own is its journal.
-const (
-	hopAPIServer = "kube-apiserver"
-	hopRemoteKMS = "remote-kms"
-)
-
 // hop is one operation as one party saw it: the API server in its log, the plugin in its journal, the remote KMS in its
 // own.
 type hop struct {
@@ -50,7 +44,7 @@ func judgeUID(v *facts.Facts) (f Finding) {
 		}
 		seen[key] = c
 	}
-	for _, party := range []string{hopAPIServer, hopRemoteKMS} {
+	for _, party := range []string{history.KubeAPIServer, history.RoleRemoteKMS} {
 		followHops(v, &f, calls, hops[party], party)
 	}
 	judgeNamed(v, &f)
@@ -61,7 +55,7 @@ func judgeUID(v *facts.Facts) (f Finding) {
 func judgeNamed(v *facts.Facts, f *Finding) {
 	for e := range v.Each(history.KindEnvelope) {
 		of, object := e.Envelope.For, e.Envelope.Object
-		if e.Envelope.Hop != hopAPIServer || !oneSecret(of) {
+		if e.Envelope.Hop != history.KubeAPIServer || !oneSecret(of) {
 			continue
 		}
 		f.JudgedAt(e.At, e.At)
@@ -131,7 +125,7 @@ func (h hop) near() span.Span { return span.New(h.at, h.at).Grow(edge, edge) }
 // shaken: the party's or the plugin's process stopped about then, and its last records may be lost.
 func shaken(v *facts.Facts, party string, h hop) bool {
 	roles := []string{history.RolePlugin, history.RoleAPIServer, history.RoleAggregatedAPIServer}
-	if party == hopRemoteKMS {
+	if party == history.RoleRemoteKMS {
 		roles = []string{history.RolePlugin, history.RoleRemoteKMS}
 	}
 	for p := range v.Processes.States {

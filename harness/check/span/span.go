@@ -94,15 +94,7 @@ func (s Set) Complement(complete Span) Set {
 }
 
 // Clip has what of the set is in complete.
-func (s Set) Clip(complete Span) Set {
-	var out Set
-	for i := s.search(complete.From); i < len(s) && s[i].From.Before(complete.To); i++ {
-		if c := s[i].Clip(complete); !c.Empty() {
-			out = append(out, c)
-		}
-	}
-	return out
-}
+func (s Set) Clip(complete Span) Set { return s[s.search(complete.From):].Intersect(Set{complete}) }
 
 // search returns the index of the first span that ends after t.
 func (s Set) search(t time.Time) int {

@@ -118,7 +118,7 @@ func (u *unraveller) request(e history.Event) {
 }
 
 func (u *unraveller) object(e history.Event) {
-	resource, _, _ := strings.Cut(e.Object.Resource, ".")
+	resource := history.Plural(e.Object.Resource)
 	for _, c := range e.Object.Conditions {
 		node, isReport := contract.NodeOfCondition(c.Type)
 		if !isReport || resource != u.cr {

@@ -37,7 +37,7 @@ type change struct {
 // object tells what a new state of an object changed. It stands in the row of the first change, a loud one if there is any.
 func (b *builder) object(at time.Time, o history.Object, index int) word {
 	var all []change
-	prefix, _, _ := strings.Cut(o.Resource, ".")
+	prefix := history.Plural(o.Resource)
 	isCR := prefix == b.run.Operator
 	all = append(all, b.conditions(at, o, isCR, index)...)
 	if isCR {
