@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -61,17 +62,16 @@ func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v, err := version(resourceVersion)
-	if err != nil {
-		s.fail(err)
-		return
-	}
 	last := s.seen[t]
-	if v <= last.version || !present && !last.present {
-		return
+	var o *history.Object
+	if err == nil {
+		if v <= last.version || !present && !last.present {
+			return
+		}
+		o, err = object()
 	}
-	o, err := object()
 	if err != nil {
-		s.fail(err)
+		s.problem = cmp.Or(s.problem, err)
 		return
 	}
 	if at.Before(last.at) {
@@ -80,13 +80,6 @@ func (s *Sequence) offer(t Target, resourceVersion string, present bool, at time
 	o.Share(last.object)
 	s.seen[t] = state{v, present, at, o}
 	s.sink.Record(at, "watch", o)
-}
-
-// fail keeps the first problem; s.mu is held.
-func (s *Sequence) fail(err error) {
-	if s.problem == nil {
-		s.problem = err
-	}
 }
 
 // Problem is the first state that could not be recorded.

@@ -150,20 +150,18 @@ func (w *Watcher) watch(ctx context.Context, client dynamic.ResourceInterface, t
 			if event.Type == watch.Error {
 				return unlessExpired(apierrors.FromObject(event.Object), from)
 			}
-			if u, ok := event.Object.(*unstructured.Unstructured); ok {
-				w.offer(t, event.Type, u, w.clock.Now())
-				from = u.GetResourceVersion()
+			u, ok := event.Object.(*unstructured.Unstructured)
+			if !ok {
+				continue
+			}
+			from = u.GetResourceVersion()
+			switch event.Type {
+			case watch.Added, watch.Modified:
+				w.sequence.Present(t, u, w.clock.Now())
+			case watch.Deleted:
+				w.sequence.Absent(t, from, w.clock.Now())
 			}
 		}
-	}
-}
-
-func (w *Watcher) offer(t Target, kind watch.EventType, u *unstructured.Unstructured, at time.Time) {
-	switch kind {
-	case watch.Added, watch.Modified:
-		w.sequence.Present(t, u, at)
-	case watch.Deleted:
-		w.sequence.Absent(t, u.GetResourceVersion(), at)
 	}
 }
 
