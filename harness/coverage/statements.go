@@ -90,14 +90,13 @@ func Statements(statements []Statement, all []*scenario.Scenario, subjects map[s
 		}
 		for _, by := range s.CaughtBy {
 			if by.Go() {
-				c.Gate = with(c.Gate, GoTests)
+				c.Gate = append(c.Gate, GoTests)
 			} else if subjects[by.Wrong].Scenario == "" {
-				c.Gate = with(c.Gate, PluginSuite)
+				c.Gate = append(c.Gate, PluginSuite)
 			}
 		}
 		c.Night = slices.DeleteFunc(c.Night, func(b string) bool { return slices.Contains(c.Gate, b) })
-		sortPlaces(c.Gate)
-		sortPlaces(c.Night)
+		c.Gate, c.Night = inOrder(c.Gate), inOrder(c.Night)
 		covered[i] = c
 	}
 	return covered, nil
@@ -119,24 +118,18 @@ func (c *Covered) judgedIn(s *scenario.Scenario, backends []string) {
 	}
 	for _, b := range backends {
 		if b == virtual.Name || b == quickOn && !slices.Contains(s.Labels, "slow") {
-			c.Gate = with(c.Gate, b)
+			c.Gate = append(c.Gate, b)
 		} else {
-			c.Night = with(c.Night, b)
+			c.Night = append(c.Night, b)
 		}
 	}
 }
 
-// with is a list that has a word once.
-func with(list []string, word string) []string {
-	if slices.Contains(list, word) {
-		return list
-	}
-	return append(list, word)
-}
-
-func sortPlaces(places []string) {
+// inOrder has each place once.
+func inOrder(places []string) []string {
 	order := []string{virtual.Name, local.Name, kind.Name, PluginSuite, GoTests}
 	slices.SortFunc(places, func(a, b string) int { return slices.Index(order, a) - slices.Index(order, b) })
+	return slices.Compact(places)
 }
 
 // StatementTable has a row for each statement.
