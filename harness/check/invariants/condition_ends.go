@@ -32,8 +32,9 @@ func judgeConditionEnds(v *facts.Facts) (f Finding) {
 			states := v.CR.Of(t)
 			for _, s := range span.Where(states, isTrue).Intersect(quiet) {
 				if to := s.From.Add(operatorSettles + v.Tolerance); to.Before(s.To) {
+					stands := states[slices.IndexFunc(states, func(x facts.State[history.Condition]) bool { return x.Contains(to) })]
 					f.Violate(Violation{At: to, Timed: true, From: s.From, To: to, Allowed: "False, or no condition",
-						Seen: "API servers have had what is asked for, without a fault, for " + text.Short(operatorSettles) + ", and the CR has " + lastOf(states, to)})
+						Seen: "API servers have had what is asked for, without a fault, for " + text.Short(operatorSettles) + ", and the CR has " + text.Condition(stands.Value)})
 				}
 			}
 		}
@@ -42,16 +43,6 @@ func judgeConditionEnds(v *facts.Facts) (f Finding) {
 	judgeIn(local.Intersect(undisturbed(v, false)), func(t string) bool { return isControllerDegraded(t) || isControllerProgressing(t) })
 	judgeIn(kms.Intersect(undisturbed(v, true)), isControllerDegraded)
 	return f
-}
-
-// lastOf is a condition as it is at an instant.
-func lastOf(states []facts.State[history.Condition], at time.Time) string {
-	for _, s := range states {
-		if s.Contains(at) {
-			return text.Condition(s.Value)
-		}
-	}
-	return text.Condition(nil)
 }
 
 func isControllerProgressing(conditionType string) bool {

@@ -24,15 +24,9 @@ func judgeEncrypted(v *facts.Facts) (f Finding) {
 	clear := clearTextOf(v)
 	for _, s := range span.Where(states, isTrue) {
 		f.judgedIn(s)
-		if x := clear.under(v, s); x != nil {
-			f.Violate(*x)
-			continue
-		}
-		if x := clear.ended(v, s, states); x != nil {
-			f.Violate(*x)
-		}
-		if x := clear.kept(v, s); x != nil {
-			f.Violate(*x)
+		if !clear.judgeUnder(v, &f, s) {
+			clear.judgeEnded(v, &f, s, states)
+			clear.judgeKept(v, &f, s)
 		}
 	}
 	return f
@@ -86,8 +80,8 @@ func (c clearText) since(s span.Span) time.Time {
 	return s.To
 }
 
-// under: an object lay in clear text, although no API server had been configured to write clear text since the condition became True.
-func (c clearText) under(v *facts.Facts, s span.Span) *Violation {
+// judgeUnder reports whether an object lay in clear text, although no API server had been configured to write clear text since the condition became True.
+func (c clearText) judgeUnder(v *facts.Facts, f *Finding, s span.Span) bool {
 	judged := span.New(s.From, c.since(s))
 	for e := range v.Each(history.KindStorageInventory, history.KindData) {
 		read, lies := e.At.Add(-v.Tolerance), ""
@@ -98,10 +92,11 @@ func (c clearText) under(v *facts.Facts, s span.Span) *Violation {
 			lies = d.Object + " lies in clear text"
 		}
 		if lies != "" && judged.Contains(read) && judged.Contains(e.At) {
-			return &Violation{At: e.At, Seq: e.Seq, Seen: lies + " while Encrypted is True since " + text.Short(s.From.Sub(v.Period.From)), Allowed: "Encrypted is True when no object of an encrypted resource lies in clear text"}
+			f.Violate(Violation{At: e.At, Seq: e.Seq, Seen: lies + " while Encrypted is True since " + text.Short(s.From.Sub(v.Period.From)), Allowed: "Encrypted is True when no object of an encrypted resource lies in clear text"})
+			return true
 		}
 	}
-	return nil
+	return false
 }
 
 // inClear returns what an inventory has in clear text; empty if it has nothing, or was recorded without the time of its beginning.
@@ -114,19 +109,19 @@ func inClear(i *history.StorageInventory) string {
 	return ""
 }
 
-// ended: the condition ended although all API servers encrypt and clear text was not requested. An operator that cannot read its objects need not claim what
+// judgeEnded: the condition ended although all API servers encrypt and clear text was not requested. An operator that cannot read its objects need not claim what
 // it does not know.
-func (c clearText) ended(v *facts.Facts, s span.Span, states []facts.State[history.Condition]) *Violation {
+func (c clearText) judgeEnded(v *facts.Facts, f *Finding, s span.Span, states []facts.State[history.Condition]) {
 	i := slices.IndexFunc(states, func(x facts.State[history.Condition]) bool { return x.From.Equal(s.To) })
 	if i < 0 || c.since(s).Before(s.To) || c.some.Contains(s.To) || askedForClearText(v, s) {
-		return nil
+		return
 	}
 	next := states[i]
 	if (next.Value == nil || next.Value.Status == "Unknown") && slices.ContainsFunc(conditionsTrue(v, s.To), isControllerDegraded) {
-		return nil
+		return
 	}
-	return &Violation{Rule: "held", At: s.To, Seq: next.Seq, Seen: "Encrypted was True, and is " + text.Condition(next.Value) + ", while all API servers write with a key",
-		Allowed: "True until API servers are to write clear text"}
+	f.Violate(Violation{Rule: "held", At: s.To, Seq: next.Seq, Seen: "Encrypted was True, and is " + text.Condition(next.Value) + ", while all API servers write with a key",
+		Allowed: "True until API servers are to write clear text"})
 }
 
 // askedForClearText reports whether clear text was what an administrator wanted at any time of a span.
@@ -151,15 +146,15 @@ const clearTextType = "identity"
 // refusedByAPI is the parameter expect of an action whose configuration the API does not take.
 const refusedByAPI = "refused"
 
-// kept: the condition was True for too long after all API servers wrote clear text.
-func (c clearText) kept(v *facts.Facts, s span.Span) *Violation {
+// judgeKept: the condition was True for too long after all API servers wrote clear text.
+func (c clearText) judgeKept(v *facts.Facts, f *Finding, s span.Span) {
 	for _, x := range c.all.Intersect(undisturbed(v, false)).Clip(s) {
 		if to := x.From.Add(operatorSettles + v.Tolerance); to.Before(x.To) {
-			return &Violation{Rule: "decrypted", At: to, Timed: true, From: x.From, To: to, Seen: "Encrypted is True, and all API servers have written clear text for " + text.Short(operatorSettles),
-				Allowed: "False, or no condition"}
+			f.Violate(Violation{Rule: "decrypted", At: to, Timed: true, From: x.From, To: to, Seen: "Encrypted is True, and all API servers have written clear text for " + text.Short(operatorSettles),
+				Allowed: "False, or no condition"})
+			return
 		}
 	}
-	return nil
 }
 
 // conditionsTrue are the types of conditions of the CR that were True at an instant.
