@@ -40,6 +40,7 @@ type Divergence struct {
 	Then   [2]*Saying `json:"then"`
 	// During is the last step or expectation that had begun on each side.
 	During [2]string `json:"during"`
+	at     time.Duration
 }
 
 type Saying struct {
@@ -55,23 +56,19 @@ func Compare(a, b []history.Event) Result {
 	}
 	out := Result{Verdict: TimesOnly}
 	strands := [2]map[string][]Saying{strandsOf(a), strandsOf(b)}
-	type parted struct {
-		Divergence
-		at time.Duration
-	}
-	var all []parted
+	var all []*Divergence
 	names := slices.AppendSeq(slices.Collect(maps.Keys(strands[0])), maps.Keys(strands[1]))
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		if d, at, differs := part(name, strands[0][name], strands[1][name]); differs {
-			all = append(all, parted{d, at})
+		if d := part(name, strands[0][name], strands[1][name]); d != nil {
+			all = append(all, d)
 		}
 	}
 	if len(all) == 0 {
 		return out
 	}
-	slices.SortStableFunc(all, func(x, y parted) int { return int(x.at - y.at) })
-	out.Verdict, out.First = Different, &all[0].Divergence
+	slices.SortStableFunc(all, func(x, y *Divergence) int { return int(x.at - y.at) })
+	out.Verdict, out.First = Different, all[0]
 	for side := range strands {
 		out.First.During[side] = during(strands[side][strandSteps], all[0].at)
 	}
@@ -88,28 +85,28 @@ func identical(a, b history.Event) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// part finds where a strand parts, and when: at the earlier of what either said next.
-func part(name string, a, b []Saying) (d Divergence, at time.Duration, differs bool) {
+// part finds where a strand parts, and when: at the earlier of what either said next; nil if nowhere.
+func part(name string, a, b []Saying) *Divergence {
 	n := 0
 	for n < len(a) && n < len(b) && a[n].Text == b[n].Text {
 		n++
 	}
 	if n == len(a) && n == len(b) {
-		return d, 0, false
+		return nil
 	}
-	d.Strand = name
+	d := &Divergence{Strand: name}
 	for side, list := range [2][]Saying{a, b} {
 		if n > 0 {
 			d.Common[side] = &list[n-1]
 		}
 		if n < len(list) {
 			d.Then[side] = &list[n]
-			if at == 0 || list[n].Offset < at {
-				at = list[n].Offset
+			if d.at == 0 || list[n].Offset < d.at {
+				d.at = list[n].Offset
 			}
 		}
 	}
-	return d, at, true
+	return d
 }
 
 // during is the last thing that the scenario did before an instant.

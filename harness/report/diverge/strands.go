@@ -27,12 +27,9 @@ func strandsOf(events []history.Event) map[string][]Saying {
 	u := &unraveller{strands: map[string][]Saying{}, names: map[string]string{}}
 	sorted := history.InTime(events)
 	for _, e := range sorted {
-		if e.Run != nil {
-			u.cr, u.origin = e.Run.Operator, e.At
-		}
-	}
-	for _, e := range sorted {
 		switch {
+		case e.Run != nil:
+			u.cr, u.origin = e.Run.Operator, e.At
 		case e.Phase != nil && e.Phase.Name == history.PhaseBefore:
 			u.origin = e.At
 		case e.Phase != nil && e.Phase.Name == history.PhaseSteps:
