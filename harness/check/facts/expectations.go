@@ -1,8 +1,8 @@
 package facts
 
 import (
+	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/check/span"
@@ -44,13 +44,10 @@ func newExpectations(log *Log) (out Expectations) {
 	return out
 }
 
-// At returns what should report at t: nothing before the first event of an expectation. It is called for each write and
-// each cut of the truth, hence the binary search.
-func (all Expectations) At(t time.Time) (x Expectation) {
-	if i := sort.Search(len(all), func(i int) bool { return all[i].From.After(t) }); i > 0 {
-		return all[i-1]
-	}
-	return Expectation{}
+// At returns what should report at t: nothing before the first event of an expectation.
+func (all Expectations) At(t time.Time) Expectation {
+	x, _ := span.Last(all, t)
+	return x
 }
 
 // Known is since when it is known what should report.
@@ -89,11 +86,9 @@ func (all Expectations) Plugin(p PluginID) span.Set {
 
 // Nodes are the names of all nodes that were ever expected, sorted.
 func (all Expectations) Nodes() []string {
-	names := map[string]bool{}
+	names := map[string]history.ExpectedNode{}
 	for _, x := range all {
-		for n := range x.Nodes {
-			names[n] = true
-		}
+		maps.Copy(names, x.Nodes)
 	}
 	return sortedKeys(names)
 }

@@ -3,7 +3,6 @@ package facts
 import (
 	"maps"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -179,13 +178,4 @@ func (cr *CR) Seen() span.Set {
 		return nil
 	}
 	return span.Set{span.New(cr.Since, cr.end)}
-}
-
-// at is the state of the CR at an instant; nil before the first.
-func (cr *CR) at(t time.Time) *Snapshot {
-	i := sort.Search(len(cr.Snapshots), func(i int) bool { return cr.Snapshots[i].From.After(t) })
-	if i == 0 {
-		return nil
-	}
-	return &cr.Snapshots[i-1]
 }

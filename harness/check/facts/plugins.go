@@ -71,9 +71,8 @@ func (p *Plugin) begunBy(from, to time.Time) time.Time {
 	if p == nil {
 		return to
 	}
-	last := sort.Search(len(p.Probes), func(i int) bool { return !p.Probes[i].Began.Before(to) }) - 1
-	if last >= 0 && !p.Probes[last].Began.Before(from) {
-		return p.Probes[last].Began
+	if last, some := span.Last(p.Probes, to.Add(-1)); some && !last.Began.Before(from) {
+		return last.Began
 	}
 	return to
 }

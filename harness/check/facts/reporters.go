@@ -2,7 +2,6 @@ package facts
 
 import (
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/kmsharness/kmsharness/contract"
@@ -153,14 +152,14 @@ func (rs *Reporters) clockSetBack(node string) span.Set {
 	var off []span.Span
 	periods, writes := rs.v.Clocks.of(node), rs.Writes(node)
 	for i, p := range periods[1:] {
-		last := sort.Search(len(writes), func(n int) bool { return !writes[n].From.Before(p.From) }) - 1
-		if last < 0 {
+		last, wrote := span.Last(writes, p.From.Add(-1))
+		if !wrote {
 			continue
 		}
-		newest := newestOf(writes[last].Entries) // by its clock
+		newest := newestOf(last.Entries) // by its clock
 		upTo := newest
 		for _, before := range periods[:i+1] { // a write that failed may have said as much
-			if before.To.After(writes[last].From) {
+			if before.To.After(last.From) {
 				upTo = span.Latest(upTo, before.To.Add(before.ahead))
 			}
 		}

@@ -32,8 +32,9 @@ func (r *truthReader) read() *Truths {
 	r.truths = &Truths{bounds: r.Bounds}
 	r.readRestarts()
 	for _, epoch := range pieces(r.epochs()) {
-		x, s := r.Expectations.At(epoch.From), r.CR.at(epoch.From)
-		if s == nil || !x.Reports() {
+		x := r.Expectations.At(epoch.From)
+		s, seen := span.Last(r.CR.Snapshots, epoch.From)
+		if !seen || !x.Reports() {
 			r.truths.add(Truth{Span: epoch, Open: true})
 			continue
 		}

@@ -178,6 +178,15 @@ func Append[S State, P interface {
 	return append(states, next)
 }
 
+// Last is the last state that had begun at an instant; false before the first. States are many, hence the binary search.
+func Last[S State](states []S, t time.Time) (s S, begun bool) {
+	i := sort.Search(len(states), func(i int) bool { return states[i].When().From.After(t) })
+	if i == 0 {
+		return s, false
+	}
+	return states[i-1], true
+}
+
 // Within yields the parts of states that are in a set.
 func Within[S State](states []S, set Set) iter.Seq2[S, Span] {
 	return func(yield func(S, Span) bool) {
