@@ -24,7 +24,7 @@ type builder struct {
 
 func newBuilder(events []history.Event) *builder {
 	events, told, shares := sharesOf(events)
-	b := &builder{events: events, told: told, shares: shares, share: &share{seen: newObjects()}, lanes: lanes{rows: map[place]int{}}, open: map[place]int{}, index: map[int64]int{}}
+	b := &builder{events: events, told: told, shares: shares, share: shares[0], lanes: lanes{rows: map[place]int{}}, open: map[place]int{}, index: map[int64]int{}}
 	if len(events) > 0 {
 		b.began, b.ended = events[0].At, lastInstant(events)
 	}
@@ -55,10 +55,10 @@ func (b *builder) addEvents() {
 	for i, t := range b.told {
 		e := t.event
 		b.share = t.owner
-		w := b.word(e, i)
-		w.at, w.text = b.inShare(w.at), contract.SafeText(w.text, maxText)
-		b.lanes.need(w.at)
-		x := Event{Seq: e.Seq, At: b.ms(e.At), Kind: string(e.Kind), Class: w.class, Text: w.text, key: w.key, at: w.at}
+		x := b.word(e, i)
+		x.at, x.Text = b.inShare(x.at), contract.SafeText(x.Text, maxText)
+		b.lanes.need(x.at)
+		x.Seq, x.At, x.Kind = e.Seq, b.ms(e.At), string(e.Kind)
 		if began := beginningOf(e); !began.IsZero() && began.Before(e.At) {
 			x.From = b.ms(began)
 		}
@@ -130,7 +130,7 @@ func (b *builder) set(p place, at time.Time, class Class, text string, event int
 func (b *builder) closeStates() {
 	for _, s := range b.shares { // a report that nobody renewed had become stale
 		b.share = s
-		for _, p := range inOrder(s.seen.fresh) {
+		for _, p := range inOrder(s.fresh) {
 			b.staleUntil(p, b.ended)
 		}
 	}
@@ -143,7 +143,9 @@ func (b *builder) closeStates() {
 type share struct {
 	name string // empty: kube-apiserver
 	run  history.Run
-	seen objects
+	// The last state of the watched objects: their conditions by resource and type, and lastChecked of each report that stands.
+	seen  map[string]history.Condition
+	fresh map[place]time.Time
 }
 
 // telling is an event as in its owner's own history.
@@ -167,7 +169,7 @@ func sharesOf(events []history.Event) (kept []history.Event, told []telling, all
 	}
 	owned := map[int64]telling{}
 	for _, name := range names {
-		s := &share{name: name, seen: newObjects()}
+		s := &share{name: name, seen: map[string]history.Condition{}, fresh: map[place]time.Time{}}
 		all = append(all, s)
 		for _, e := range history.About(events, name) {
 			if e.Run != nil {

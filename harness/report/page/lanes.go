@@ -118,16 +118,6 @@ func (l *lanes) nodes() []string {
 	return all
 }
 
-// number orders the rows: scenario, rollups, nodes by name, network, data; those of further API servers behind kube-apiserver's.
-func (l *lanes) number() {
-	slices.SortFunc(l.all, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.lane(), b.lane()), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row.order, b.row.order), natural(a.of, b.of))
-	})
-	for i, p := range l.all {
-		l.rows[p] = i
-	}
-}
-
 // natural puts cp-2 before cp-10.
 func natural(a, b string) int {
 	return cmp.Or(cmp.Compare(len(strings.TrimRight(a, digits)), len(strings.TrimRight(b, digits))),
@@ -160,10 +150,14 @@ func (p place) title() (title, help string) {
 	return strings.ReplaceAll(p.row.title, "%", p.of), p.row.help
 }
 
-// finishLanes makes groups and rows of the lanes that occurred.
+// finishLanes makes groups and rows of the lanes that occurred: scenario, rollups, nodes by name, network, data; those of further API servers behind
+// kube-apiserver's.
 func (b *builder) finishLanes() {
-	b.lanes.number()
-	for _, p := range b.lanes.all {
+	slices.SortFunc(b.lanes.all, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.lane(), b.lane()), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row.order, b.row.order), natural(a.of, b.of))
+	})
+	for i, p := range b.lanes.all {
+		b.lanes.rows[p] = i
 		g := p.group()
 		if n := len(b.out.Groups); n == 0 || b.out.Groups[n-1].ID != g.ID {
 			b.out.Groups = append(b.out.Groups, g)

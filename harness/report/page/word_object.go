@@ -11,16 +11,6 @@ import (
 	"github.com/kmsharness/kmsharness/harness/history"
 )
 
-// objects is the last state of the watched objects.
-type objects struct {
-	conditions map[string]history.Condition // by resource and type
-	fresh      map[place]time.Time          // lastChecked of a report that stands
-}
-
-func newObjects() objects {
-	return objects{conditions: map[string]history.Condition{}, fresh: map[place]time.Time{}}
-}
-
 // inOrder are the places of reports by node and plugin: the page of a history is always the same.
 func inOrder[V any](reports map[place]V) []place {
 	return slices.SortedFunc(maps.Keys(reports), func(a, b place) int { return strings.Compare(a.node+"\x00"+a.of, b.node+"\x00"+b.of) })
@@ -35,7 +25,7 @@ type change struct {
 }
 
 // object tells what a new state of an object changed. It stands in the row of the first change, a loud one if there is any.
-func (b *builder) object(at time.Time, o history.Object, index int) word {
+func (b *builder) object(at time.Time, o history.Object, index int) Event {
 	var all []change
 	prefix := history.Plural(o.Resource)
 	isCR := prefix == b.run.Operator
@@ -44,11 +34,11 @@ func (b *builder) object(at time.Time, o history.Object, index int) word {
 		all = append(all, b.reports(at, reportsOf(o), index)...)
 	}
 	if len(all) == 0 {
-		return word{at: place{row: rowForeign}, class: Quiet, text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
+		return Event{at: place{row: rowForeign}, Class: Quiet, Text: prefix + " " + o.Name + ": nothing that is watched changed", key: "nothing"}
 	}
 	var loud, quiet []string
 	first := all[max(slices.IndexFunc(all, func(c change) bool { return c.loud }), 0)]
-	w := word{at: first.at, class: first.class}
+	w := Event{at: first.at, Class: first.class}
 	for _, c := range all {
 		if c.loud {
 			loud = append(loud, c.text)
@@ -57,9 +47,9 @@ func (b *builder) object(at time.Time, o history.Object, index int) word {
 		}
 	}
 	if len(loud) == 0 {
-		w.class, w.key = Quiet, "renewed"
+		w.Class, w.key = Quiet, "renewed"
 	}
-	w.text = strings.Join(append(loud, quiet...), "; ")
+	w.Text = strings.Join(append(loud, quiet...), "; ")
 	return w
 }
 
@@ -73,16 +63,16 @@ func (b *builder) conditions(at time.Time, o history.Object, isCR bool, index in
 	}
 	for _, key := range slices.Sorted(maps.Keys(here)) {
 		c := here[key]
-		if old, ok := b.seen.conditions[key]; ok && old == c {
+		if old, ok := b.seen[key]; ok && old == c {
 			continue
 		}
-		b.seen.conditions[key] = c
+		b.seen[key] = c
 		all = append(all, b.condition(at, c.Type, &c, isCR, index))
 	}
-	for _, key := range slices.Sorted(maps.Keys(b.seen.conditions)) {
-		c := b.seen.conditions[key]
+	for _, key := range slices.Sorted(maps.Keys(b.seen)) {
+		c := b.seen[key]
 		if _, stays := here[key]; !stays && strings.HasPrefix(key, o.Resource+"\x00") {
-			delete(b.seen.conditions, key)
+			delete(b.seen, key)
 			all = append(all, b.condition(at, c.Type, nil, isCR, index))
 		}
 	}
@@ -173,15 +163,15 @@ func reportsOf(o history.Object) map[place]contract.Entry {
 func (b *builder) reports(at time.Time, now map[place]contract.Entry, index int) (all []change) {
 	for _, p := range inOrder(now) {
 		e := now[p]
-		if old, ok := b.seen.fresh[p]; ok && old.Equal(e.LastChecked) {
+		if old, ok := b.fresh[p]; ok && old.Equal(e.LastChecked) {
 			continue
 		}
 		all = append(all, b.report(at, p, e, index))
 	}
-	for _, p := range inOrder(b.seen.fresh) {
+	for _, p := range inOrder(b.fresh) {
 		if _, stays := now[p]; !stays {
 			b.staleUntil(p, at)
-			delete(b.seen.fresh, p)
+			delete(b.fresh, p)
 			b.set(p, at, Off, "absent", index)
 			all = append(all, change{at: p, class: Off, text: "report of " + p.node + "/" + p.of + " removed", loud: true})
 		}
@@ -193,7 +183,7 @@ func (b *builder) reports(at time.Time, now map[place]contract.Entry, index int)
 func (b *builder) report(at time.Time, p place, e contract.Entry, index int) change {
 	b.staleUntil(p, at)
 	before := len(b.out.States)
-	b.seen.fresh[p] = e.LastChecked
+	b.fresh[p] = e.LastChecked
 	class, text := cmp.Or(classOfReport[e.Status], Bad), strings.TrimSpace(string(e.Status)+" "+contract.SafeText(e.Detail, maxText))
 	b.set(p, at, class, text, index)
 	return change{at: p, class: class, text: "report of " + p.node + "/" + p.of + ": " + strings.TrimSpace(text+" "+e.KEKID), loud: len(b.out.States) > before}
@@ -201,7 +191,7 @@ func (b *builder) report(at time.Time, p place, e contract.Entry, index int) cha
 
 // staleUntil: a report that is renewed at an instant was stale from four intervals after its probe until then.
 func (b *builder) staleUntil(p place, at time.Time) {
-	checked, stands := b.seen.fresh[p]
+	checked, stands := b.fresh[p]
 	if !stands || checked.IsZero() {
 		return
 	}
