@@ -36,13 +36,8 @@ type joiner struct {
 	t     *Trace
 	byUID map[string]int // "op uid" → operation
 	uses  []Use
-	raw   []rawData
+	raw   []*history.Event
 	world *world
-}
-
-type rawData struct {
-	history.Data
-	event *history.Event
 }
 
 func (j *joiner) see(e *history.Event) {
@@ -58,7 +53,7 @@ func (j *joiner) see(e *history.Event) {
 	case e.Request != nil && e.Request.Resource == "secrets":
 		j.request(e.Request)
 	case e.Data != nil && e.Data.Op == history.DataRaw && e.Data.OK:
-		j.raw = append(j.raw, rawData{*e.Data, e})
+		j.raw = append(j.raw, e)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/kmsharness/kmsharness/harness/history"
 )
 
 // How it is known which Encrypt sealed an object's key.
@@ -31,8 +33,9 @@ func (j *joiner) joinObjects() {
 			j.t.Operations[n].Sealed = append(j.t.Operations[n].Sealed, u)
 		}
 	}
-	for _, d := range j.raw {
-		at(d.Object).Stored = append(at(d.Object).Stored, j.stored(d, usesOf[d.Object], ops))
+	for _, e := range j.raw {
+		o := at(e.Data.Object)
+		o.Stored = append(o.Stored, j.stored(e, usesOf[o.Name], ops))
 	}
 	for _, o := range j.t.Operations {
 		if o.Op == Decrypt && o.Object != "" {
@@ -69,15 +72,16 @@ func (j *joiner) encrypts() index {
 }
 
 // stored is one look at the object in etcd. The last write before it is the one whose key lies there.
-func (j *joiner) stored(d rawData, uses []Use, ops index) Stored {
-	s := Stored{At: d.event.At, Provider: d.Provider, KEKID: d.KEKID, Source: d.DEKSource}
+func (j *joiner) stored(e *history.Event, uses []Use, ops index) Stored {
+	d := e.Data
+	s := Stored{At: e.At, Provider: d.Provider, KEKID: d.KEKID, Source: d.DEKSource}
 	if d.Provider == "identity" || d.DEKSource == "" && d.KEKID == "" {
 		s.Why = "no envelope encryption: provider " + d.Provider
 		return s
 	}
 	logged := ""
 	for _, u := range uses {
-		if !u.At.After(d.event.At) {
+		if !u.At.After(e.At) {
 			logged = u.UID
 		}
 	}
