@@ -20,8 +20,7 @@ type Log struct {
 	events []Event
 	seq    int64
 	err    error // the first write error: reported by Close, the run goes on in memory
-	subs   map[int]func(Event)
-	nextID int
+	subs   []*func(Event)
 }
 
 // leastCapacity is for how many events a log makes room at first.
@@ -29,7 +28,7 @@ const leastCapacity = 64
 
 // NewLog writes to w; nil keeps the history in memory only.
 func NewLog(w io.Writer) *Log {
-	l := &Log{subs: map[int]func(Event){}}
+	l := &Log{}
 	if w != nil {
 		l.w = bufio.NewWriterSize(w, 64<<10)
 	}
@@ -66,7 +65,7 @@ func (l *Log) Append(e Event) {
 	l.events = append(l.events, e)
 	l.write(&l.events[len(l.events)-1]) // and not &e, which would have every event allocated once more
 	for _, f := range l.subs {
-		f(e)
+		(*f)(e)
 	}
 }
 
@@ -78,13 +77,11 @@ func (l *Log) Subscribe(f func(Event)) (cancel func()) {
 	for _, e := range l.events {
 		f(e)
 	}
-	id := l.nextID
-	l.nextID++
-	l.subs[id] = f
+	l.subs = append(l.subs, &f)
 	return func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		delete(l.subs, id)
+		l.subs = slices.DeleteFunc(l.subs, func(other *func(Event)) bool { return other == &f })
 	}
 }
 
