@@ -10,6 +10,12 @@ import (
 // audited requests are what every rule about writes is judged by: without an audit log all of those rules would hold.
 const audited = "audited request of the watched identities or to the watched objects"
 
+// evidence is what an event shows by being there.
+var evidence = map[history.Kind]string{
+	history.KindObject: "observed state of an object", history.KindRequest: audited,
+	history.KindCall: "call of a plugin", history.KindDecision: "decision of the operator",
+}
+
 // It is the invariant that fails if the harness itself is broken, for example when a recorder did not start. A green run
 // must be evidence.
 func judgeNothingRan(v *facts.Facts) (f Finding) {
@@ -20,16 +26,10 @@ func judgeNothingRan(v *facts.Facts) (f Finding) {
 			found["action that was done"] = found["action that was done"] || e.Action.State == history.ActionDone
 		case history.KindExpectation:
 			found["judged expectation"] = found["judged expectation"] || !e.Expectation.NotJudged
-		case history.KindObject:
-			found["observed state of an object"] = true
-		case history.KindRequest:
-			found[audited] = true
-		case history.KindCall:
-			found["call of a plugin"] = true
-		case history.KindDecision:
-			found["decision of the operator"] = true
 		case history.KindExpected:
 			plugins = plugins || slices.ContainsFunc(e.Expected.Nodes, func(x history.ExpectedNode) bool { return len(x.KeyIDs) > 0 })
+		default:
+			found[evidence[e.Kind]] = true
 		}
 	}
 	wanted := []string{"action that was done", "judged expectation", "observed state of an object", audited}
