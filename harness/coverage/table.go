@@ -9,6 +9,7 @@ import (
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
 	"github.com/kmsharness/kmsharness/harness/scenario"
 	"github.com/kmsharness/kmsharness/internal/printer"
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // Entry is a scenario as tables have it.
@@ -68,10 +69,7 @@ func orDash(words []string) string { return cmp.Or(strings.Join(words, " "), "-"
 
 // topology in short: control planes, plugins on each if there are several, their provider, competing aggregators, a cold start, the typed form.
 func topology(t scenario.Topology) string {
-	out := fmt.Sprintf("%d nodes", t.ControlPlanes)
-	if t.ControlPlanes == 1 {
-		out = "1 node"
-	}
+	out := text.Count(t.ControlPlanes, "node")
 	if n := len(t.KeyIDs); n > 1 {
 		out += fmt.Sprintf(", %d plugins", n)
 	}
