@@ -247,9 +247,7 @@ func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
 	case "MONOTONIC", "TRUTHFUL-PROBE":
 		p = place{node: x.Node, row: rowReport, of: x.KeyID}
 	}
-	if p != (place{}) {
-		p.api = x.APIServer
-	}
+	p.api = x.APIServer
 	_, ok = b.lanes.rows[p]
-	return p, ok && p != place{}
+	return p, ok
 }

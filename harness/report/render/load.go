@@ -52,15 +52,13 @@ func load(dir, out string) page.Run {
 	saved, err := result.ReadResult(filepath.Join(dir, result.ResultFile))
 	known := err == nil
 	r := page.Run{Result: saved, Files: files(dir, out)}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // one damaged file must not cost the report of the others
+	r.Result.Dir = dir
+	var events []history.Event
+	if known || errors.Is(err, fs.ErrNotExist) {
+		events, err = history.ReadFile(filepath.Join(dir, result.HistoryFile))
+	} else { // one damaged file must not cost the report of the others
 		r.Warnings = append(r.Warnings, "The saved result is not used: "+err.Error())
 	}
-	r.Result.Dir = dir
-	if !known && !errors.Is(err, fs.ErrNotExist) {
-		r.Result.Scenario, r.Result.Status, r.Result.Reasons = filepath.Base(dir), result.CouldNotRun, []string{err.Error()}
-		return r
-	}
-	events, err := history.ReadFile(filepath.Join(dir, result.HistoryFile))
 	switch {
 	case err == nil:
 		return judge(r, events, known)
