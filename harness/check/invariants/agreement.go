@@ -86,22 +86,15 @@ func judgeConverged(v *facts.Facts) (f Finding) {
 			wrong = in.Intersect(a.explained(func(p agreed) bool { return p.is == says }).Complement(v.Period))
 		}
 		for _, w := range wrong {
+			stood, _ := span.Last(a.parts, w.From)
 			f.Violate(Violation{Rule: map[bool]string{true: "missed", false: "settled"}[says || s.Value == nil], At: w.From, From: w.From.Add(-a.bound), To: w.From, Seq: s.Seq,
-				Seen: text.Condition(s.Value) + ", for " + text.Short(a.bound) + " after the entries were: " + strings.Join(a.namesAt(w.From), ", "), Allowed: "True while entries of one keyID name different remote key ids, else False"})
+				Seen: text.Condition(s.Value) + ", for " + text.Short(a.bound) + " after the entries were: " + strings.Join(a.named(stood), ", "), Allowed: "True while entries of one keyID name different remote key ids, else False"})
 		}
 		if s.Value != nil && s.Value.Status == "True" && a.able.Contains(s.From) && !a.names(s.Value, s.From) {
 			f.Violate(Violation{Rule: "names", At: s.From, Seq: s.Seq, Seen: text.Condition(s.Value), Allowed: contract.ReasonReportsNotConverged + ", and a message with each node, keyID and remote key id"})
 		}
 	}
 	return f
-}
-
-func (a agreement) namesAt(at time.Time) []string {
-	i := slices.IndexFunc(a.parts, func(p agreed) bool { return p.Contains(at) })
-	if i < 0 {
-		return nil
-	}
-	return a.named(a.parts[i])
 }
 
 // names reports whether a condition has the reason, and names all entries of some time within the bound before.

@@ -85,23 +85,18 @@ func judgeLists(f *Finding, h health) {
 
 // judgeMembership: each node that should report has a replica, and no other node has one.
 func judgeMembership(v *facts.Facts, f *Finding, all []health, node string) {
-	for _, h := range all {
-		there := replica(h, node).NodeName != ""
-		for _, wrong := range []struct {
-			when         span.Set
-			there        bool
-			seen, wanted string
-		}{
-			{v.Expectations.Node(node), false, "has no replica of " + node, "at least Unknown for each node that should report"},
-			{v.Expectations.NotNode(node), true, "still has a replica of " + node, "no replica of a node that should not report"},
-		} {
-			for _, s := range wrong.when.Settled(v.Latency()).Intersect(v.Aggregator.Able).Clip(h.Span) {
-				f.judgedIn(s)
-				if there == wrong.there {
-					f.Violate(Violation{At: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + wrong.seen, Allowed: wrong.wanted})
-				}
+	judge := func(h health, when span.Set, wrong bool, seen, wanted string) {
+		for _, s := range when.Settled(v.Latency()).Intersect(v.Aggregator.Able).Clip(h.Span) {
+			f.judgedIn(s)
+			if wrong {
+				f.Violate(Violation{At: s.From, Seq: h.Seq, Node: node, Seen: "the EncryptionHealth " + seen, Allowed: wanted})
 			}
 		}
+	}
+	for _, h := range all {
+		there := replica(h, node).NodeName != ""
+		judge(h, v.Expectations.Node(node), !there, "has no replica of "+node, "at least Unknown for each node that should report")
+		judge(h, v.Expectations.NotNode(node), there, "still has a replica of "+node, "no replica of a node that should not report")
 	}
 }
 
