@@ -247,7 +247,9 @@ func (b *builder) targetOf(id string, x check.Violation) (p place, ok bool) {
 	case "MONOTONIC", "TRUTHFUL-PROBE":
 		p = place{node: x.Node, row: rowReport, of: x.KeyID}
 	}
-	p.api = x.APIServer
+	if p != (place{}) {
+		p.api = x.APIServer
+	}
 	_, ok = b.lanes.rows[p]
-	return p, ok
+	return p, ok && p != place{}
 }

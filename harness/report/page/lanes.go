@@ -23,60 +23,45 @@ const (
 type place struct {
 	node string
 	api  string // empty: kube-apiserver, or what all share
-	row  *rowKind
+	row  rowKind
 	of   string
 }
 
-func (p place) lane() lane { return p.row.lane }
+func (p place) lane() lane { return rowTexts[p.row].lane }
 
-// rowKind is what rows show. One that is beside the point matters only when something happens in it.
-type rowKind struct {
-	order       int // in a lane
-	lane        lane
-	title, help string
-	beside      bool
-}
+// rowKind orders the rows of a lane.
+type rowKind int
 
-// rowKinds is how many there are.
-var rowKinds int
-
-// newRow makes the kinds in the order in which they are shown: Go initialises variables of a file as they stand in it.
-func newRow(lane lane, title, help string, beside bool) *rowKind {
-	rowKinds++
-	return &rowKind{rowKinds, lane, title, help, beside}
-}
-
-// A % in a title is what the row is of.
-var (
-	rowPhases           = newRow(laneScenario, "phases", "The parts of the run. Before and after the steps everything must be well.", false)
-	rowSteps            = newRow(laneScenario, "steps, faults", "What the scenario did, and for how long it was in force.", false)
-	rowExpected         = newRow(laneScenario, "expected", "The outlined box is the time that was allowed, the filled part what it took.", false)
-	rowViolated         = newRow(laneScenario, "violated", "Where something was not as it should be, and the window in which the right thing was due.", false)
-	rowHarness          = newRow(laneScenario, "harness", "What the harness noted.", true)
-	rowDegraded         = newRow(laneRollups, "Degraded", "KMSPluginsDegraded on the operator CR.", false)
-	rowAvailable        = newRow(laneRollups, "Available", "KMSPluginsAvailable on the operator CR.", false)
-	rowProgressing      = newRow(laneRollups, "Progressing", "KMSPluginsProgressing on the operator CR.", false)
-	rowClusterOperator  = newRow(laneRollups, "CO %", "The condition of the ClusterOperator.", false)
-	rowAggregator       = newRow(laneRollups, "aggregator %", "The process of the aggregator.", true)
-	rowAggregatorWrites = newRow(laneRollups, "its requests", "API requests of the aggregator; writes are tall.", true)
-	rowOperator         = newRow(laneRollups, "operator", "The process of the operator of the API server.", true)
-	rowForeign          = newRow(laneRollups, "other changes", "Changes of the watched objects by others.", true)
-	rowAnswers          = newRow(laneNode, "plugin % says", "What the plugin answered to Status, from its own journal.", false)
-	rowReport           = newRow(laneNode, "report %", "What the operator CR says of this plugin.", false)
-	rowWrites           = newRow(laneNode, "writes", "Requests of this node's reporter, from the API server's audit log.", false)
-	rowAPIServer        = newRow(laneNode, "API server", "The node's API server, and requests of others to it.", true)
-	rowPlugin           = newRow(laneNode, "plugin %", "The process of the plugin.", true)
-	rowReporter         = newRow(laneNode, "reporter", "The process of the reporter.", true)
-	rowNode             = newRow(laneNode, "node", "The node as a whole, or the API server's pod.", false)
-	rowEnvelopeCalls    = newRow(laneNode, "en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal.", true)
-	rowMetrics          = newRow(laneNode, "metrics", "What the reporter's metrics said.", true)
-	rowContainers       = newRow(laneNode, "containers", "What the container engine told.", false)
-	rowLoadBalancer     = newRow(laneNetwork, "load balancer", "The process of the load balancer.", true)
-	rowLink             = newRow(laneNetwork, "%", "A network link.", false)
-	rowEtcd             = newRow(laneNetwork, "etcd", "The process of etcd.", true)
-	rowRemoteKMS        = newRow(laneNetwork, "remote KMS", "The process of the remote KMS.", true)
-	rowHops             = newRow(laneData, "hops", "Envelope operations as API server and remote KMS saw them.", true)
-	rowObjects          = newRow(laneData, "objects", "Secrets that were written, read back and looked at in etcd.", false)
+const (
+	rowPhases rowKind = iota
+	rowSteps
+	rowExpected
+	rowViolated
+	rowHarness
+	rowDegraded
+	rowAvailable
+	rowProgressing
+	rowClusterOperator
+	rowAggregator
+	rowAggregatorWrites
+	rowOperator
+	rowForeign
+	rowAnswers
+	rowReport
+	rowWrites
+	rowAPIServer
+	rowPlugin
+	rowReporter
+	rowNode
+	rowEnvelopeCalls
+	rowMetrics
+	rowContainers
+	rowLoadBalancer
+	rowLink
+	rowEtcd
+	rowRemoteKMS
+	rowHops
+	rowObjects
 )
 
 type lanes struct {
@@ -93,13 +78,13 @@ func (l *lanes) need(p place) {
 }
 
 // needLine is a line of a row, which there is then.
-func (l *lanes) needLine(row *rowKind, line int) place {
+func (l *lanes) needLine(row rowKind, line int) place {
 	p := lineOf(row, line)
 	l.need(p)
 	return p
 }
 
-func lineOf(row *rowKind, line int) place {
+func lineOf(row rowKind, line int) place {
 	p := place{row: row}
 	if line > 0 {
 		p.of = fmt.Sprint(line + 1)
@@ -144,17 +129,55 @@ var sharedGroups = map[lane]Group{laneScenario: {"scenario", "Scenario"}, laneRo
 
 // title and help of a row.
 func (p place) title() (title, help string) {
+	t := rowTexts[p.row]
 	if p.of != "" && (p.row == rowSteps || p.row == rowExpected || p.row == rowViolated) {
-		return "", p.row.help // a further line of the same
+		return "", t.help // a further line of the same
 	}
-	return strings.ReplaceAll(p.row.title, "%", p.of), p.row.help
+	return strings.ReplaceAll(t.title, "%", p.of), t.help
+}
+
+// rowTexts are the lane, the title and the help of each row. A row that is beside the point matters only when something happens in it.
+var rowTexts = map[rowKind]struct {
+	lane        lane
+	title, help string
+	beside      bool
+}{
+	rowPhases:           {laneScenario, "phases", "The parts of the run. Before and after the steps everything must be well.", false},
+	rowSteps:            {laneScenario, "steps, faults", "What the scenario did, and for how long it was in force.", false},
+	rowExpected:         {laneScenario, "expected", "The outlined box is the time that was allowed, the filled part what it took.", false},
+	rowViolated:         {laneScenario, "violated", "Where something was not as it should be, and the window in which the right thing was due.", false},
+	rowHarness:          {laneScenario, "harness", "What the harness noted.", true},
+	rowDegraded:         {laneRollups, "Degraded", "KMSPluginsDegraded on the operator CR.", false},
+	rowAvailable:        {laneRollups, "Available", "KMSPluginsAvailable on the operator CR.", false},
+	rowProgressing:      {laneRollups, "Progressing", "KMSPluginsProgressing on the operator CR.", false},
+	rowClusterOperator:  {laneRollups, "CO %", "The condition of the ClusterOperator.", false},
+	rowAggregator:       {laneRollups, "aggregator %", "The process of the aggregator.", true},
+	rowAggregatorWrites: {laneRollups, "its requests", "API requests of the aggregator; writes are tall.", true},
+	rowOperator:         {laneRollups, "operator", "The process of the operator of the API server.", true},
+	rowForeign:          {laneRollups, "other changes", "Changes of the watched objects by others.", true},
+	rowAnswers:          {laneNode, "plugin % says", "What the plugin answered to Status, from its own journal.", false},
+	rowReport:           {laneNode, "report %", "What the operator CR says of this plugin.", false},
+	rowWrites:           {laneNode, "writes", "Requests of this node's reporter, from the API server's audit log.", false},
+	rowAPIServer:        {laneNode, "API server", "The node's API server, and requests of others to it.", true},
+	rowPlugin:           {laneNode, "plugin %", "The process of the plugin.", true},
+	rowReporter:         {laneNode, "reporter", "The process of the reporter.", true},
+	rowNode:             {laneNode, "node", "The node as a whole, or the API server's pod.", false},
+	rowEnvelopeCalls:    {laneNode, "en-/decrypts %", "Encrypt and Decrypt calls, from the plugin's own journal.", true},
+	rowMetrics:          {laneNode, "metrics", "What the reporter's metrics said.", true},
+	rowContainers:       {laneNode, "containers", "What the container engine told.", false},
+	rowLoadBalancer:     {laneNetwork, "load balancer", "The process of the load balancer.", true},
+	rowLink:             {laneNetwork, "%", "A network link.", false},
+	rowEtcd:             {laneNetwork, "etcd", "The process of etcd.", true},
+	rowRemoteKMS:        {laneNetwork, "remote KMS", "The process of the remote KMS.", true},
+	rowHops:             {laneData, "hops", "Envelope operations as API server and remote KMS saw them.", true},
+	rowObjects:          {laneData, "objects", "Secrets that were written, read back and looked at in etcd.", false},
 }
 
 // finishLanes makes groups and rows of the lanes that occurred: scenario, rollups, nodes by name, network, data; those of further API servers behind
 // kube-apiserver's.
 func (b *builder) finishLanes() {
 	slices.SortFunc(b.lanes.all, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.lane(), b.lane()), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row.order, b.row.order), natural(a.of, b.of))
+		return cmp.Or(cmp.Compare(a.lane(), b.lane()), natural(a.node, b.node), cmp.Compare(a.api, b.api), cmp.Compare(a.row, b.row), natural(a.of, b.of))
 	})
 	for i, p := range b.lanes.all {
 		b.lanes.rows[p] = i
@@ -171,7 +194,7 @@ func (b *builder) finishLanes() {
 // seen.
 func (b *builder) markDull() {
 	for i, p := range b.lanes.all {
-		b.out.Rows[i].Dull = p.row.beside
+		b.out.Rows[i].Dull = rowTexts[p.row].beside
 	}
 	for _, e := range b.out.Events {
 		b.out.Rows[e.Row].Dull = b.out.Rows[e.Row].Dull && calm(e.Class)

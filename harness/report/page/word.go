@@ -230,14 +230,14 @@ func nameOf(p history.Process) string {
 	return name
 }
 
-var rowOfRole = map[string]*rowKind{
+var rowOfRole = map[string]rowKind{
 	history.RolePlugin: rowPlugin, history.RoleReporter: rowReporter, history.RoleAPIServer: rowAPIServer, history.RoleAggregatedAPIServer: rowAPIServer,
 	history.RoleNode: rowNode, history.RolePod: rowNode, history.RoleAggregator: rowAggregator, history.RoleOperator: rowOperator,
 	history.RoleLoadBalancer: rowLoadBalancer, history.RoleRemoteKMS: rowRemoteKMS, history.RoleEtcd: rowEtcd,
 }
 
 func placeOfProcess(p history.Process) place {
-	at := place{row: cmp.Or(rowOfRole[p.Role], rowPhases)}
+	at := place{row: rowOfRole[p.Role]}
 	switch {
 	case at.lane() == laneNode:
 		at.node, at.of = p.Node, p.KeyID

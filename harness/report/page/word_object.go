@@ -98,13 +98,16 @@ func (b *builder) condition(at time.Time, kind string, c *history.Condition, isC
 	return change{at: p, class: class, text: name + " " + c.Status + " " + c.Reason + " " + c.Message, loud: true}
 }
 
-var rowOfCondition = map[string]*rowKind{contract.ConditionDegraded: rowDegraded, contract.ConditionAvailable: rowAvailable, contract.ConditionProgressing: rowProgressing}
+var rowOfCondition = map[string]rowKind{contract.ConditionDegraded: rowDegraded, contract.ConditionAvailable: rowAvailable, contract.ConditionProgressing: rowProgressing}
 
 func placeOfCondition(kind string, isCR bool) place {
 	if !isCR {
 		return place{row: rowClusterOperator, of: kind}
 	}
-	return place{row: cmp.Or(rowOfCondition[kind], rowForeign)}
+	if row, ok := rowOfCondition[kind]; ok {
+		return place{row: row}
+	}
+	return place{row: rowForeign}
 }
 
 // classOfCondition: Available is good when True, the others when False.
