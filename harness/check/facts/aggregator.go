@@ -36,20 +36,21 @@ func DisturbsAggregator(role string) bool {
 }
 
 // newAggregator reads when an aggregator ran, had a path to an API server, and had taken (back) its place after anything on that path changed.
-func newAggregator(v *Facts) *Aggregator {
-	ran := span.Set{v.Period}
-	if len(v.Processes.OfRole(history.RoleAggregator)) > 0 {
-		ran = v.Processes.some(history.RoleAggregator, func(p Process) span.Set { return v.Processes.While(p, Up) })
+func newAggregator(run *history.Run, servers *APIServers, refusals *Refusals, watches []LateWatches, requests *Requests, clocks *Clocks) *Aggregator {
+	processes, network, bounds := servers.processes, servers.network, servers.bounds
+	period := processes.period
+	ran := span.Set{period}
+	if len(processes.OfRole(history.RoleAggregator)) > 0 {
+		ran = processes.some(history.RoleAggregator, func(p Process) span.Set { return processes.While(p, Up) })
 	}
-	connectivity := v.Run.AggregatorConnectivity
-	path := v.APIServers.reachedBy(connectivity).Intersect(v.Refusals.of(history.RoleAggregator, "", "").Complement(v.Period))
-	a := &Aggregator{Disturbances: disturbances(v)}
-	if connectivity != history.ConnectLoopback && connectivity != history.ConnectStatic {
-		a.Unserved = a.unserved(v)
+	path := servers.reachedBy(run.AggregatorConnectivity).Intersect(refusals.of(history.RoleAggregator, "", "").Complement(period))
+	a := &Aggregator{Disturbances: disturbances(processes, network, refusals)}
+	if c := run.AggregatorConnectivity; c != history.ConnectLoopback && c != history.ConnectStatic {
+		a.Unserved = a.unserved(requests, servers, bounds.Takeover)
 	}
-	a.Behind = ran.Intersect(path).Intersect(a.unsettled(v).Union(a.Unserved).Complement(v.Period)).Intersect(v.Clocks.Settled(""))
-	a.InCharge = a.Behind.Intersect(span.All(v.LateWatches).Complement(v.Period))
-	a.Able = a.InCharge.Settled(v.Latency())
+	a.Behind = ran.Intersect(path).Intersect(a.unsettled(requests, bounds.Takeover).Union(a.Unserved).Complement(period)).Intersect(clocks.Settled(""))
+	a.InCharge = a.Behind.Intersect(span.All(watches).Complement(period))
+	a.Able = a.InCharge.Settled(bounds.Latency())
 	return a
 }
 
@@ -93,8 +94,8 @@ func (s *APIServers) advertisedTo(balanced span.Set) span.Set {
 
 // disturbances are changes of processes and links on the way to etcd, and the ends of refusals: after one the aggregator has to come back, as after a lost
 // connection.
-func disturbances(v *Facts) (out []Disturbance) {
-	for p, states := range v.Processes.States {
+func disturbances(processes *Processes, network *Network, refusals *Refusals) (out []Disturbance) {
+	for p, states := range processes.States {
 		for _, s := range states {
 			if DisturbsAggregator(p.Role) {
 				hung := slices.Contains([]string{history.ProcessPaused, history.ProcessSilenced, history.ProcessResumed}, s.Event)
@@ -102,12 +103,12 @@ func disturbances(v *Facts) (out []Disturbance) {
 			}
 		}
 	}
-	for _, l := range v.Network.Links {
+	for _, l := range network.Links {
 		if l.From != history.RoleReporter && l.From != "client" {
 			out = append(out, Disturbance{At: l.At})
 		}
 	}
-	for _, r := range v.Refusals.All {
+	for _, r := range refusals.All {
 		if r.Affects(history.RoleAggregator) {
 			out = append(out, Disturbance{r.lastRetry(), true})
 		}
@@ -118,51 +119,42 @@ func disturbances(v *Facts) (out []Disturbance) {
 // unsettled returns the spans in which the aggregator may not have recovered from a disturbance: for the takeover
 // allowance, or until a write of a rollup or of its lease shows that it leads. After a pause, or on a broken link, a
 // write proves little: the aggregator has several connections (watches, the lease, writes), and others may still hang.
-func (a *Aggregator) unsettled(v *Facts) span.Set {
+func (a *Aggregator) unsettled(requests *Requests, takeover time.Duration) span.Set {
 	var shown []time.Time
-	for _, r := range v.Requests.All {
+	for _, r := range requests.All {
 		if (r.ByAggregator() || r.Relayed) && r.Write && r.Succeeded() {
 			shown = append(shown, r.Received)
 		}
 	}
 	slices.SortFunc(shown, time.Time.Compare)
 	return span.Map(a.Disturbances, func(d Disturbance) span.Span {
-		until := d.At.Add(v.Takeover)
-		if at, found := firstAfter(shown, d.At); d.clean && found {
-			until = span.Earliest(until, at)
+		until := d.At.Add(takeover)
+		if i := sort.Search(len(shown), func(i int) bool { return shown[i].After(d.At) }); d.clean && i < len(shown) {
+			until = span.Earliest(until, shown[i])
 		}
 		return span.New(d.At, until)
 	})
 }
 
-// firstAfter is the first of sorted times after an instant.
-func firstAfter(times []time.Time, t time.Time) (time.Time, bool) {
-	i := sort.Search(len(times), func(i int) bool { return times[i].After(t) })
-	if i == len(times) {
-		return t, false
-	}
-	return times[i], true
-}
-
 // unserved returns the spans after a disturbance in which an API server behind the load balancer takes connections and cannot serve: until a request
 // of the aggregator was answered, and a takeover after that. The load balancer has no health checks, and each such API server costs a time-out. An
 // aggregator that tried for longer than unlucky takeovers had the choice.
-func (a *Aggregator) unserved(v *Facts) span.Set {
+func (a *Aggregator) unserved(requests *Requests, servers *APIServers, takeover time.Duration) span.Set {
 	var served []time.Time
-	for _, r := range v.Requests.All {
+	for _, r := range requests.All {
 		if (r.ByAggregator() || r.Relayed) && r.Verb != "watch" && r.Code < http.StatusInternalServerError { // a watch begins from a cache
 			served = append(served, r.At)
 		}
 	}
 	slices.SortFunc(served, time.Time.Compare)
-	misleading := v.APIServers.misleading()
+	misleading := servers.misleading()
 	return span.Map(a.Disturbances, func(d Disturbance) span.Span {
-		if !misleading.Overlaps(span.New(d.At, d.At.Add(v.Takeover))) {
+		if !misleading.Overlaps(span.New(d.At, d.At.Add(takeover))) {
 			return span.New(d.At, d.At) // empty
 		}
-		until := d.At.Add(unlucky * v.Takeover)
-		if at, found := firstAfter(served, d.At); found {
-			until = span.Earliest(until, at.Add(v.Takeover))
+		until := d.At.Add(unlucky * takeover)
+		if i := sort.Search(len(served), func(i int) bool { return served[i].After(d.At) }); i < len(served) {
+			until = span.Earliest(until, served[i].Add(takeover))
 		}
 		return span.New(d.At, until)
 	})

@@ -24,7 +24,7 @@ func TestCrowded(t *testing.T) {
 		return Snapshot{Span: span.New(at(s), at(100)), Object: o}
 	}
 	v := New(nil)
-	v.Period, v.CR.Snapshots = span.New(at(0), at(100)), []Snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
+	v.Reporters.period, v.CR.Snapshots = span.New(at(0), at(100)), []Snapshot{list(1, 199), list(20, 199), list(30, 198), list(40, 5)}
 	for _, s := range []int{10, 15, 50} {
 		v.Requests.add(&Request{Request: &history.Request{Code: 422, Reason: "Invalid", Causes: []history.Cause{tooMany}}, Node: "cp-1", Write: true, Received: at(s), At: at(s).Add(time.Millisecond),
 			Body: Body{Known: true, Typed: make([]contract.TypedReport, 2)}})

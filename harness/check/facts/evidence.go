@@ -12,7 +12,15 @@ import (
 )
 
 // pluginReader finds when each plugin was surely good or bad, from what its journal, its process and the actions tell.
-type pluginReader struct{ *Facts }
+type pluginReader struct {
+	log          *Log
+	bounds       Bounds
+	sourceOnly   bool // the run is judged by the sources alone
+	actions      *Actions
+	expectations Expectations
+	processes    *Processes
+	reporters    *Reporters
+}
 
 // evidence of how a plugin was: at an instant (a call began) or for a time (the process was down). A bad
 // call is evidence for the instant of its beginning only: while it lasted its outcome was not known.
@@ -24,7 +32,7 @@ type evidence struct {
 
 // read has all plugins that were ever expected, ran or were called.
 func (r pluginReader) read() *Plugins {
-	ps := &Plugins{clocks: r.Clocks}
+	ps := &Plugins{clocks: r.reporters.clocks}
 	get := func(id PluginID) *Plugin {
 		t := ps.Of(id)
 		if t == nil {
@@ -33,21 +41,21 @@ func (r pluginReader) read() *Plugins {
 		}
 		return t
 	}
-	for _, x := range r.Expectations {
+	for _, x := range r.expectations {
 		for _, n := range x.Nodes {
 			for _, k := range n.KeyIDs {
 				get(PluginID{n.Name, k})
 			}
 		}
 	}
-	for _, k := range r.Processes.OfRole(history.RolePlugin) {
+	for _, k := range r.processes.OfRole(history.RolePlugin) {
 		get(PluginID{k.Node, k.KeyID})
 	}
-	for e := range r.Each(history.KindCall) {
+	for e := range r.log.Each(history.KindCall) {
 		if e.Call.Method == "Status" {
 			t := get(PluginID{e.Call.Node, e.Call.KeyID})
-			p := readProbe(e.Call, e.Seq, r.ProbeTimeout, r.Tolerance)
-			p.surely = p.surely && (p.BySource == 0 || !r.Run.SourceOnly)
+			p := readProbe(e.Call, e.Seq, r.bounds.ProbeTimeout, r.bounds.Tolerance)
+			p.surely = p.surely && (p.BySource == 0 || !r.sourceOnly)
 			t.Probes = append(t.Probes, p)
 		}
 	}
@@ -66,10 +74,10 @@ func (r pluginReader) readPlugin(t *Plugin) {
 		t.ended = append(t.ended, last)
 	}
 	proc := pluginProcess(t.PluginID)
-	t.Down = r.Processes.While(proc, Down, Paused)
-	t.Idle = r.Processes.While(proc, Down, Paused, Starting)
-	if len(r.Processes.States[proc]) == 0 && len(t.Probes) == 0 { // never there
-		t.Down = r.Reporters.Able(t.Node).Intersect(r.Expectations.Plugin(t.PluginID))
+	t.Down = r.processes.While(proc, Down, Paused)
+	t.Idle = r.processes.While(proc, Down, Paused, Starting)
+	if len(r.processes.States[proc]) == 0 && len(t.Probes) == 0 { // never there
+		t.Down = r.reporters.Able(t.Node).Intersect(r.expectations.Plugin(t.PluginID))
 		t.Idle = t.Down
 	}
 	t.Opaque = r.opaqueFaults(t).Union(r.leftOpen(t))
@@ -84,11 +92,11 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 		if p.BySource == 0 || p.surely {
 			continue
 		}
-		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, r.Period.To)))
+		out = append(out, span.New(p.Began, until(t.Probes[i+1:], Probe.tells, r.log.Period.To)))
 	}
-	for _, both := range r.Processes.Successions[pluginProcess(t.PluginID)] {
+	for _, both := range r.processes.Successions[pluginProcess(t.PluginID)] {
 		after := func(p Probe) bool { return p.Began.After(both.To) }
-		out = append(out, span.New(both.From, until(t.Probes, after, r.Period.To)))
+		out = append(out, span.New(both.From, until(t.Probes, after, r.log.Period.To)))
 	}
 	return span.Merge(out)
 }
@@ -97,8 +105,8 @@ func (r pluginReader) leftOpen(t *Plugin) span.Set {
 // tells, such as a removed socket: from inject to release, at the latest to the phase in which all faults are gone. How
 // the plugin was is unknown then.
 func (r pluginReader) opaqueFaults(t *Plugin) span.Set {
-	actions, gone := r.Actions.on(t.PluginID, "inject", "release"), r.Period.To
-	if after, ok := r.Phases[history.PhaseAfter]; ok {
+	actions, gone := r.actions.on(t.PluginID, "inject", "release"), r.log.Period.To
+	if after, ok := r.log.Phases[history.PhaseAfter]; ok {
 		gone = after
 		for _, a := range actions {
 			if a.Verb == "release" {
@@ -137,13 +145,13 @@ func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 	}
 	for _, d := range t.Down {
 		seq := int64(0)
-		for _, s := range r.Processes.States[pluginProcess(t.PluginID)] {
+		for _, s := range r.processes.States[pluginProcess(t.PluginID)] {
 			if s.From.Equal(d.From) {
 				seq = cmp.Or(seq, s.Seq)
 			}
 		}
-		if d.To.Before(r.Period.To) { // the process may have answered a little before that was recorded
-			d.To = span.Latest(d.From, d.To.Add(-r.Tolerance))
+		if d.To.Before(r.log.Period.To) { // the process may have answered a little before that was recorded
+			d.To = span.Latest(d.From, d.To.Add(-r.bounds.Tolerance))
 		}
 		out = append(out, evidence{Span: d, seq: seq})
 	}
@@ -158,16 +166,16 @@ func (r pluginReader) evidenceOf(t *Plugin) []evidence {
 // for longer than it may wait between two (CadenceMax plus tolerance). That is evidence that the fault kept its probes
 // away: the plugin was bad.
 func (r pluginReader) unreached(t *Plugin) span.Set {
-	patience := r.CadenceMax() + r.Tolerance
+	patience := r.bounds.CadenceMax() + r.bounds.Tolerance
 	calls := span.Map(t.Probes, func(p Probe) span.Span { return span.New(p.Began, p.Ended.Add(patience)) })
-	return t.Opaque.Intersect(r.Reporters.Able(t.Node)).Settled(patience).Intersect(calls.Complement(r.Period))
+	return t.Opaque.Intersect(r.reporters.Able(t.Node)).Settled(patience).Intersect(calls.Complement(r.log.Period))
 }
 
 // mends returns the instants at which something was done that may have mended a plugin (a release, a start), and breaks
 // those at which a fault had been injected, both in order. assess dates the turn of a plugin to them, since a call shows
 // it only later.
 func (r pluginReader) mends(p PluginID) (mends, breaks []time.Time) {
-	for _, a := range r.Actions.on(p, "inject", "release") {
+	for _, a := range r.actions.on(p, "inject", "release") {
 		switch {
 		case a.Verb == "release":
 			mends = append(mends, a.To)
@@ -175,7 +183,7 @@ func (r pluginReader) mends(p PluginID) (mends, breaks []time.Time) {
 			breaks = append(breaks, a.To)
 		}
 	}
-	for _, s := range r.Processes.States[pluginProcess(p)] {
+	for _, s := range r.processes.States[pluginProcess(p)] {
 		if s.Activity == Up {
 			mends = append(mends, s.From)
 		}
@@ -196,8 +204,8 @@ func lastIn(times []time.Time, after, until time.Time) time.Time {
 // assess turns evidence into times in which the plugin was surely bad or surely good.
 func (r pluginReader) assess(t *Plugin, all []evidence) {
 	mends, breaks := r.mends(t.PluginID)
-	patience := r.CadenceMax() + r.Tolerance // for a gap between two good calls, where nothing else tells what was in it
-	followed := len(r.Processes.States[pluginProcess(t.PluginID)]) > 0
+	patience := r.bounds.CadenceMax() + r.bounds.Tolerance // for a gap between two good calls, where nothing else tells what was in it
+	followed := len(r.processes.States[pluginProcess(t.PluginID)]) > 0
 	var good []span.Span
 	var bad *BadRun
 	var run span.Span // the good run so far; zero when there is none
@@ -222,5 +230,5 @@ func (r pluginReader) assess(t *Plugin, all []evidence) {
 			run.To = span.Latest(run.To, e.To)
 		}
 	}
-	t.Good = span.Merge(append(good, run)).Intersect(t.Opaque.Union(t.Idle).Complement(r.Period))
+	t.Good = span.Merge(append(good, run)).Intersect(t.Opaque.Union(t.Idle).Complement(r.log.Period))
 }

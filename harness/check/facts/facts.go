@@ -1,7 +1,7 @@
 // Package facts has what a history says, without judging it: processes, links, clocks, requests, reports, plugins, and what follows from them, such as when
 // a reporter could write and what the rollups had to say.
 //
-// Each type is about one thing and is made of those before it in Facts: none reads what is made of it.
+// Each type is about one thing and is made of those before it in Facts: none knows what is made of it.
 package facts
 
 import (
@@ -87,11 +87,12 @@ func New(events []history.Event) *Facts {
 	v.Requests = newRequests(log, run)
 	v.CR, v.Reports = newCR(log, run, v.Requests)
 	v.ClusterOperator = newClusterOperator(log, run, v.Requests)
-	v.Unions = &Unions{v}
-	v.Aggregator = newAggregator(v)
-	v.Reporters = &Reporters{v, map[string][]Write{}, map[string]span.Set{}}
-	v.Plugins = pluginReader{v}.read()
-	v.Truths = (&truthReader{Facts: v, aggregators: v.Processes.statesOf(history.RoleAggregator)}).read()
+	v.Unions = &Unions{v.CR, run.Union, v.Bounds, v.Period}
+	v.Aggregator = newAggregator(run, v.APIServers, v.Refusals, v.LateWatches, v.Requests, v.Clocks)
+	v.Reporters = &Reporters{servers: v.APIServers, run: run, period: v.Period, refusals: v.Refusals, clocks: v.Clocks, requests: v.Requests, cr: v.CR, reports: v.Reports,
+		expectations: v.Expectations, aggregator: v.Aggregator, writes: map[string][]Write{}, able: map[string]span.Set{}}
+	v.Plugins = pluginReader{log, v.Bounds, run.SourceOnly, v.Actions, v.Expectations, v.Processes, v.Reporters}.read()
+	v.Truths = (&truthReader{period: v.Period, bounds: v.Bounds, expectations: v.Expectations, aggregators: v.Processes.statesOf(history.RoleAggregator), cr: v.CR, reports: v.Reports}).read()
 	return v
 }
 

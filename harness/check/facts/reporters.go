@@ -11,7 +11,17 @@ import (
 
 // Reporters tells when the reporter of each node could write, and what it wrote.
 type Reporters struct {
-	v      *Facts
+	servers      *APIServers
+	run          *history.Run
+	period       span.Span
+	refusals     *Refusals
+	clocks       *Clocks
+	requests     *Requests
+	cr           *CR
+	reports      Reports
+	expectations Expectations
+	aggregator   *Aggregator
+
 	writes map[string][]Write  // memo, by node
 	able   map[string]span.Set // memo, by node
 }
@@ -33,14 +43,14 @@ func (rs *Reporters) Writes(node string) []Write {
 		return known
 	}
 	var out []Write
-	for _, r := range rs.v.Requests.Tried[node] {
+	for _, r := range rs.requests.Tried[node] {
 		if r.Succeeded() {
 			out = append(out, WriteOf(r))
 		}
 	}
 	if len(out) == 0 {
-		for _, s := range rs.v.Reports.Own(node) {
-			if rs.v.Run.Observed && s.From.Equal(rs.v.CR.Since) {
+		for _, s := range rs.reports.Own(node) {
+			if rs.run.Observed && s.From.Equal(rs.cr.Since) {
 				continue
 			}
 			out = append(out, Write{span.New(s.From, s.From), s.Seq, s.Value.Entries})
@@ -56,7 +66,7 @@ func (rs *Reporters) Writes(node string) []Write {
 func (rs *Reporters) Able(node string) span.Set {
 	able, known := rs.able[node]
 	if !known {
-		able = rs.Writing(node).Intersect(rs.v.Clocks.Settled(node))
+		able = rs.Writing(node).Intersect(rs.clocks.Settled(node))
 		rs.able[node] = able
 	}
 	return able
@@ -66,15 +76,15 @@ func (rs *Reporters) Able(node string) span.Set {
 // etcd, its requests were not refused, and the list of reports existed and had a place for it. A wrong clock does not
 // keep it from writing, except one that was set back.
 func (rs *Reporters) Writing(node string) span.Set {
-	if WithoutField(&rs.v.Run) {
+	if WithoutField(rs.run) {
 		return nil
 	}
 	server := node
-	if history.AnyAPIServer(rs.v.Run.Connectivity) {
+	if history.AnyAPIServer(rs.run.Connectivity) {
 		server = ""
 	}
-	kept := rs.v.Refusals.of(history.RoleReporter, node, server).Union(rs.crowded(node)).Union(rs.clockSetBack(node))
-	return rs.Reaching(node).Intersect(kept.Complement(rs.v.Period))
+	kept := rs.refusals.of(history.RoleReporter, node, server).Union(rs.crowded(node)).Union(rs.clockSetBack(node))
+	return rs.Reaching(node).Intersect(kept.Complement(rs.period))
 }
 
 // WithoutField reports whether the CRDs of the run have no field for the reports that it is about. No reporter can write one then.
@@ -86,36 +96,36 @@ func WithoutField(run *history.Run) bool {
 // API servers must be well for that depends on the connectivity: its own for loopback, each behind the load balancer for
 // service, any that it knows for altsvc.
 func (rs *Reporters) Reaching(node string) span.Set {
-	ran := rs.v.Processes.While(Reporter(node), Up)
-	linked := ran.Intersect(rs.v.Network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.v.Network.inTime))
-	switch rs.v.Run.Connectivity {
+	ran := rs.servers.processes.While(Reporter(node), Up)
+	linked := ran.Intersect(rs.servers.network.FineBut(func(l Link) bool { return l.From == history.RoleReporter && l.on(node) }, rs.servers.network.inTime))
+	switch rs.run.Connectivity {
 	case history.ConnectService:
-		return linked.Intersect(rs.v.APIServers.ServiceFine())
+		return linked.Intersect(rs.servers.ServiceFine())
 	case history.ConnectStream:
 		return linked.Intersect(rs.streamFine(node))
 	case history.ConnectStatic:
-		return ran.Intersect(rs.v.APIServers.failedOver())
+		return ran.Intersect(rs.servers.failedOver())
 	case history.ConnectAltSvc:
-		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.v.APIServers.failedOver())
+		return ran.Intersect(rs.discovered(node, linked)).Intersect(rs.servers.failedOver())
 	default:
-		return linked.Intersect(rs.v.APIServers.Fine(node))
+		return linked.Intersect(rs.servers.Fine(node))
 	}
 }
 
 // streamFine is when an aggregator served the stream of node: it was in charge, the node was on the network, and the node was known to it. A node that
 // nobody expects is refused.
 func (rs *Reporters) streamFine(node string) span.Set {
-	onNetwork := rs.v.Network.Fine(func(l Link) bool { return l.From == history.RoleNode && l.Node == node })
-	return rs.v.Aggregator.InCharge.Intersect(onNetwork).Intersect(rs.v.Expectations.listed(node))
+	onNetwork := rs.servers.network.Fine(func(l Link) bool { return l.From == history.RoleNode && l.Node == node })
+	return rs.aggregator.InCharge.Intersect(onNetwork).Intersect(rs.expectations.listed(node))
 }
 
 // discovered returns the spans in which the reporter of node knew the alternative API servers: in each run, from its first write on, or from the
 // instant at which it could have made one. linked has the spans in which it reached the load balancer. Until it ends it forgets no alternative
 // (docs/contract.md, connectivity altsvc).
 func (rs *Reporters) discovered(node string, linked span.Set) span.Set {
-	could := linked.Intersect(rs.v.APIServers.ServiceFine()).Settled(rs.v.attempt())
+	could := linked.Intersect(rs.servers.ServiceFine()).Settled(rs.servers.bounds.attempt())
 	var out []span.Span
-	for _, run := range rs.v.Processes.While(Reporter(node), Up, Paused) {
+	for _, run := range rs.servers.processes.While(Reporter(node), Up, Paused) {
 		from := run.To
 		if first := could.Clip(run); len(first) > 0 {
 			from = first.Begin()
@@ -132,7 +142,7 @@ func (rs *Reporters) discovered(node string, linked span.Set) span.Set {
 // would fit.
 func (rs *Reporters) crowded(node string) span.Set {
 	var out []span.Span
-	for _, r := range rs.v.Requests.Of[node] {
+	for _, r := range rs.requests.Of[node] {
 		if !r.Write || r.Succeeded() || !r.CrowdedOut() || len(out) > 0 && r.Received.Before(out[len(out)-1].To) {
 			continue
 		}
@@ -140,7 +150,7 @@ func (rs *Reporters) crowded(node string) span.Set {
 			others := slices.DeleteFunc(slices.Clone(s.Object.HealthReports), func(t *contract.TypedReport) bool { return t.NodeName == node })
 			return s.From.After(r.At) && len(others)+len(r.Body.Typed) <= contract.MaxTypedReports
 		}
-		out = append(out, span.New(r.Received, until(rs.v.CR.Snapshots, fits, rs.v.Period.To)))
+		out = append(out, span.New(r.Received, until(rs.cr.Snapshots, fits, rs.period.To)))
 	}
 	return span.Merge(out)
 }
@@ -150,7 +160,7 @@ func (rs *Reporters) crowded(node string) span.Set {
 // readers call the earlier report skewed, and a reporter may replace it.
 func (rs *Reporters) clockSetBack(node string) span.Set {
 	var off []span.Span
-	periods, writes := rs.v.Clocks.of(node), rs.Writes(node)
+	periods, writes := rs.clocks.of(node), rs.Writes(node)
 	for i, p := range periods[1:] {
 		last, wrote := span.Last(writes, p.From.Add(-1))
 		if !wrote {
@@ -163,7 +173,7 @@ func (rs *Reporters) clockSetBack(node string) span.Set {
 				upTo = span.Latest(upTo, before.To.Add(before.ahead))
 			}
 		}
-		off = append(off, span.New(newest.Add(-rs.v.Interval-p.ahead), upTo.Add(-p.ahead)).Clip(p.Span))
+		off = append(off, span.New(newest.Add(-rs.servers.bounds.Interval-p.ahead), upTo.Add(-p.ahead)).Clip(p.Span))
 	}
 	return span.Merge(off)
 }
@@ -173,16 +183,16 @@ func (rs *Reporters) clockSetBack(node string) span.Set {
 // write at their own rate: that is left out.
 func (rs *Reporters) Runs(node string) []span.Span {
 	var runs []span.Span
-	end := rs.v.Period.To.Add(time.Second)
+	end := rs.period.To.Add(time.Second)
 	cut := func(from time.Time) { runs = span.Append(runs, span.New(from, end)) }
-	cut(rs.v.Period.From)
-	for _, s := range rs.v.Processes.States[Reporter(node)] {
+	cut(rs.period.From)
+	for _, s := range rs.servers.processes.States[Reporter(node)] {
 		if s.Event == history.ProcessStarted || s.Event == history.ProcessResumed {
 			cut(s.From)
 		}
 	}
 	for i := range runs {
-		for _, two := range rs.v.Processes.Successions[Reporter(node)] {
+		for _, two := range rs.servers.processes.Successions[Reporter(node)] {
 			if two.From.Equal(runs[i].From) {
 				runs[i].From = two.To
 			}
@@ -196,8 +206,8 @@ func (rs *Reporters) Runs(node string) []span.Span {
 // later of two probes may be written first. The last write of the one that ended was under way for a write's deadline at
 // most.
 func (rs *Reporters) Handovers(node string) (out span.Set) {
-	for _, s := range rs.v.Processes.Successions[Reporter(node)] {
-		out = append(out, s.Grow(0, rs.v.WriteTimeout+rs.v.Tolerance))
+	for _, s := range rs.servers.processes.Successions[Reporter(node)] {
+		out = append(out, s.Grow(0, rs.servers.bounds.WriteTimeout+rs.servers.bounds.Tolerance))
 	}
 	return out
 }

@@ -12,11 +12,16 @@ import (
 // truthReader applies the table to what an aggregator could see. It cuts the run at each instant at which the result may
 // change, so that one evaluation in the middle of a part is right for all of it.
 type truthReader struct {
-	*Facts
-	aggregators []ProcessState
-	restarts    []time.Time // an aggregator started, and forgot what it had seen
-	blank       []time.Time // … while its rollups did not stand on the CR
-	truths      *Truths
+	period       span.Span
+	bounds       Bounds
+	expectations Expectations
+	aggregators  []ProcessState
+	cr           *CR
+	reports      Reports
+
+	restarts []time.Time // an aggregator started, and forgot what it had seen
+	blank    []time.Time // … while its rollups did not stand on the CR
+	truths   *Truths
 }
 
 // visible is what an aggregator could see for a while.
@@ -29,11 +34,11 @@ type visible struct {
 // read reads the judged time, cut at every instant at which what the rollups must say may change: a report
 // changed, the expectation changed, or the clock passed a threshold.
 func (r *truthReader) read() *Truths {
-	r.truths = &Truths{bounds: r.Bounds}
+	r.truths = &Truths{bounds: r.bounds}
 	r.readRestarts()
 	for _, epoch := range pieces(r.epochs()) {
-		x := r.Expectations.At(epoch.From)
-		s, seen := span.Last(r.CR.Snapshots, epoch.From)
+		x := r.expectations.At(epoch.From)
+		s, seen := span.Last(r.cr.Snapshots, epoch.From)
 		if !seen || !x.Reports() {
 			r.truths.add(Truth{Span: epoch, Open: true})
 			continue
@@ -43,7 +48,7 @@ func (r *truthReader) read() *Truths {
 		for _, part := range r.thresholds(epoch, now) {
 			middle := part.From.Add(part.Length() / 2)
 			allowed := r.allowedAt(middle, now)
-			if before := r.Expectations.At(x.From.Add(-1)); part.From.Before(x.sure) && before.Reports() { // x may not hold yet
+			if before := r.expectations.At(x.From.Add(-1)); part.From.Before(x.sure) && before.Reports() { // x may not hold yet
 				for _, other := range r.allowedAt(middle, r.visible(middle, before, reports)) {
 					allowed = addRollups(allowed, other)
 				}
@@ -58,28 +63,28 @@ func (r *truthReader) read() *Truths {
 // overtake adds what an aggregator says that read these reports before they changed at to, and its clock within its latency after: an entry may be
 // stale by then, or a grace over.
 func (r *truthReader) overtake(to time.Time, last visible) {
-	until := to.Add(r.Latency())
+	until := to.Add(r.bounds.Latency())
 	for _, part := range r.thresholds(span.New(to, until), last) {
 		allowed := r.allowedAt(part.From.Add(part.Length()/2), last)
 		if now := r.truths.All[len(r.truths.All)-1].Allowed; !slices.EqualFunc(now, allowed, Rollups.equal) {
-			r.truths.overtaken = append(r.truths.overtaken, Truth{Span: span.New(part.From, until).Grow(r.Tolerance, 0), Allowed: allowed})
+			r.truths.overtaken = append(r.truths.overtaken, Truth{Span: span.New(part.From, until).Grow(r.bounds.Tolerance, 0), Allowed: allowed})
 		}
 	}
 }
 
 // epochs are the instants at which something visible changed.
 func (r *truthReader) epochs() []time.Time {
-	cuts := []time.Time{r.Period.From, r.Period.To}
-	for _, states := range r.Reports {
+	cuts := []time.Time{r.period.From, r.period.To}
+	for _, states := range r.reports {
 		for _, s := range states {
 			cuts = append(cuts, s.From)
 		}
 	}
-	if len(r.CR.Snapshots) > 0 {
-		cuts = append(cuts, r.CR.Since)
+	if len(r.cr.Snapshots) > 0 {
+		cuts = append(cuts, r.cr.Since)
 	}
-	for _, x := range r.Expectations {
-		cuts = append(cuts, x.From, span.Earliest(x.sure, r.Period.To))
+	for _, x := range r.expectations {
+		cuts = append(cuts, x.From, span.Earliest(x.sure, r.period.To))
 	}
 	for _, s := range r.aggregators {
 		cuts = append(cuts, s.From)
@@ -104,7 +109,7 @@ func (r *truthReader) thresholds(epoch span.Span, now visible) []span.Span {
 	cuts := []time.Time{epoch.From, epoch.To}
 	for _, report := range now.reports {
 		for _, e := range report.Entries {
-			cuts = append(cuts, e.Checked.Add(contract.StaleAfter(r.Interval)), e.Checked.Add(-r.Interval))
+			cuts = append(cuts, e.Checked.Add(contract.StaleAfter(r.bounds.Interval)), e.Checked.Add(-r.bounds.Interval))
 		}
 	}
 	for _, g := range now.graces {
@@ -115,7 +120,7 @@ func (r *truthReader) thresholds(epoch span.Span, now visible) []span.Span {
 
 // allowedAt is the table under every reading that makes a difference at an instant.
 func (r *truthReader) allowedAt(now time.Time, seen visible) (out []Rollups) {
-	late := scene{now: now, interval: r.Interval, Expectation: seen.Expectation, reports: seen.reports, overdue: func(n string) bool { return now.After(seen.graces[n].mustEnd) }}
+	late := scene{now: now, interval: r.bounds.Interval, Expectation: seen.Expectation, reports: seen.reports, overdue: func(n string) bool { return now.After(seen.graces[n].mustEnd) }}
 	early := late
 	early.overdue = func(n string) bool { return now.After(seen.graces[n].mayEnd) }
 	strangers, unsound := false, false
@@ -154,7 +159,7 @@ type grace struct{ mayEnd, mustEnd time.Time }
 
 // readRestarts reads what may have begun a grace.
 func (r *truthReader) readRestarts() {
-	standing := span.Where(r.CR.Of(contract.ConditionDegraded), present)
+	standing := span.Where(r.cr.Of(contract.ConditionDegraded), present)
 	for _, s := range r.aggregators {
 		if s.Event != history.ProcessStarted && s.Event != history.ProcessReady {
 			continue
@@ -170,14 +175,14 @@ func (r *truthReader) readRestarts() {
 // knows the node's creation only, and one that starts while no rollup stands on the CR may count from its start.
 func (r *truthReader) visible(t time.Time, x Expectation, reports map[string]*Report) visible {
 	graces := map[string]grace{}
-	stale := contract.StaleAfter(r.Interval)
+	stale := contract.StaleAfter(r.bounds.Interval)
 	for name, n := range x.Nodes {
 		if reports[name] != nil {
 			continue
 		}
 		// What surely began it, and what may have: an aggregator that restarted knows the node's creation only.
-		seen := span.Latest(beginOf(r.Expectations.Node(name), t), beginOf(r.Expectations.KMSActive(), t))
-		for _, s := range r.Reports[name] {
+		seen := span.Latest(beginOf(r.expectations.Node(name), t), beginOf(r.expectations.KMSActive(), t))
+		for _, s := range r.reports[name] {
 			if s.Value == nil && !s.From.After(t) { // it vanished
 				seen = span.Latest(seen, s.From)
 			}
@@ -187,16 +192,16 @@ func (r *truthReader) visible(t time.Time, x Expectation, reports map[string]*Re
 			early = time.Time{}
 		}
 		early = span.Latest(early, n.Since)
-		if !seen.After(r.Expectations[0].From) { // expected since before the recording began
+		if !seen.After(r.expectations[0].From) { // expected since before the recording began
 			early = n.Since
 		}
 		late := span.Latest(seen, n.Since.Add(time.Second))
 		for _, at := range r.blank {
 			if !at.After(t) {
-				late = span.Latest(late, at.Add(r.Takeover))
+				late = span.Latest(late, at.Add(r.bounds.Takeover))
 			}
 		}
-		graces[name] = grace{early.Add(stale - r.Tolerance), late.Add(stale + r.Latency())}
+		graces[name] = grace{early.Add(stale - r.bounds.Tolerance), late.Add(stale + r.bounds.Latency())}
 	}
 	return visible{x, reports, graces}
 }

@@ -39,18 +39,23 @@ type sourceChange struct {
 }
 
 // Unions tells what the conditions of the ClusterOperator had to say: each unites the conditions of the CR that end in its type.
-type Unions struct{ v *Facts }
+type Unions struct {
+	cr      *CR
+	options contract.Union
+	bounds  Bounds
+	period  span.Span
+}
 
 // Of returns the union of a suffix over time. The end of a condition's inertia is known to about a second, since
 // lastTransitionTime has whole seconds. With inertia the result is two sequences: in one each inertia ends at the first
 // possible instant, in the other at the last. A value is right if it is right in one of them.
 func (us *Unions) Of(suffix string) []United {
 	var changes []sourceChange
-	for _, t := range sortedKeys(us.v.CR.States) {
+	for _, t := range sortedKeys(us.cr.States) {
 		if !strings.HasSuffix(t, suffix) || strings.HasPrefix(t, contract.ReporterConditionPrefix) {
 			continue
 		}
-		for _, s := range us.v.CR.States[t] {
+		for _, s := range us.cr.States[t] {
 			changes = append(changes, sourceChange{t, s})
 		}
 	}
@@ -67,7 +72,7 @@ func (us *Unions) Of(suffix string) []United {
 
 // HasInertia reports whether conditions of a suffix have inertia.
 func (us *Unions) HasInertia(suffix string) bool {
-	return suffix == contract.ClusterOperatorDegraded && !us.v.Run.Union.Inertia.IsZero()
+	return suffix == contract.ClusterOperatorDegraded && !us.options.Inertia.IsZero()
 }
 
 // transitionOf returns the first instant at which a condition can have got its status. That is its lastTransitionTime,
@@ -79,14 +84,14 @@ func (us *Unions) transitionOf(c sourceChange) time.Time {
 		at = time.Time{} // as old as can be
 	}
 	if slices.Contains(contract.RollupTypes(), c.name) {
-		at = span.Latest(at, c.From.Add(-us.v.Latency()-time.Second))
+		at = span.Latest(at, c.From.Add(-us.bounds.Latency()-time.Second))
 	}
 	return span.Earliest(at, c.From)
 }
 
 // since is the union of a suffix over time where inertia counts from begin.
 func (us *Unions) since(suffix string, changes []sourceChange, begin func(sourceChange) time.Time) []United {
-	out := []United{{Span: span.New(us.v.Period.From, changes[0].From)}}
+	out := []United{{Span: span.New(us.period.From, changes[0].From)}}
 	now := map[string]source{}
 	for i, c := range changes {
 		was, there := now[c.name]
@@ -96,12 +101,12 @@ func (us *Unions) since(suffix string, changes []sourceChange, begin func(source
 			if !there || was.status != s.status {
 				s.ends = time.Time{}
 				if us.HasInertia(suffix) {
-					s.ends = begin(c).Add(us.v.Run.Union.Inertia.Of(c.name))
+					s.ends = begin(c).Add(us.options.Inertia.Of(c.name))
 				}
 			}
 			now[c.name] = s
 		}
-		to := us.v.Period.To
+		to := us.period.To
 		if i+1 < len(changes) {
 			to = changes[i+1].From
 		}
@@ -156,9 +161,9 @@ func (us *Unions) unite(suffix string, conditions map[string]source, at time.Tim
 	switch {
 	case len(by) == 0:
 		return United{Status: good}
-	case us.v.Run.Union.UnknownIsBad && slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }):
+	case us.options.UnknownIsBad && slices.ContainsFunc(notGood, func(t string) bool { return conditions[t].status == bad }):
 		return United{Status: bad, Sources: notGood}
-	case us.v.Run.Union.UnknownIsBad:
+	case us.options.UnknownIsBad:
 		return United{Status: "Unknown", Sources: notGood}
 	case len(by[bad]) > 0:
 		return United{Status: bad, Sources: by[bad], Held: held}
