@@ -3,6 +3,7 @@ package fault
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -14,7 +15,7 @@ type Plan struct {
 	Faults []string // names of the faults that shaped it
 	UID    UID      // what became of the request's uid
 	Holds  []Wait
-	Crash  *Crash
+	Crash  bool // the plugin goes down in mid-call
 	Reset  *Reset
 	Error  *Error
 	Nil    NilForm
@@ -42,9 +43,6 @@ type Reset struct {
 	After    time.Duration // into the call
 	Truncate bool          // send the first bytes of an answer, then break
 }
-
-// Crash takes the plugin down in mid-call.
-type Crash struct{}
 
 // Error is a gRPC status.
 type Error struct {
@@ -175,13 +173,5 @@ func Decide(active []Active, m Method, now time.Time, rng Rand) Plan {
 }
 
 func (a *Active) couldStrike(m Method, now time.Time) bool {
-	if !a.Fault.definition.strikesCalls() || a.Over(now) || a.Spent() {
-		return false
-	}
-	for _, method := range a.Fault.Methods {
-		if method == m {
-			return true
-		}
-	}
-	return false
+	return a.Fault.definition.strikesCalls() && !a.Over(now) && !a.Spent() && slices.Contains(a.Fault.Methods, m)
 }

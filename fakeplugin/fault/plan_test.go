@@ -156,10 +156,10 @@ func TestSocketStatesCombineToTheWorst(t *testing.T) {
 
 func TestCrashOnCall(t *testing.T) {
 	a := active(t, "crash:on=call,method=Encrypt,how=exit")
-	if p := decide(a, Status, 0); p.Crash != nil {
+	if p := decide(a, Status, 0); p.Crash {
 		t.Error("Status crashed it")
 	}
-	if p := decide(a, Encrypt, 0); p.Crash == nil {
+	if p := decide(a, Encrypt, 0); !p.Crash {
 		t.Error("Encrypt did not crash it")
 	}
 	if s := DecideSocket(a, t0); s.Exit == nil || *s.Exit != 137 {

@@ -28,7 +28,7 @@ func processes() []Definition {
 					s.Miss() // it is down already: this call came in by a connection that is about to close
 					return
 				}
-				s.Plan.Crash = &Crash{}
+				s.Plan.Crash = true
 			},
 			socket: func(a Active, s *Socket) {
 				if a.Fault.Text("on") == "call" && a.Hits == 0 {

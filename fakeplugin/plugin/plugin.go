@@ -118,17 +118,8 @@ func (p *Plugin) Rotate(ctx context.Context, reuse int) (keyring.KEK, error) {
 	return p.o.Service.Rotate(ctx, p.o.Key, reuse)
 }
 
-// KEKID is the key_id for a version of the KEK, "" if the plugin never saw it.
-func (p *Plugin) KEKID(version int) string { return p.keyID(p.view.Load().KEK(version)) }
-
-// NoticedID is the key_id for the KEK that the plugin uses; "" before the first contact.
-func (p *Plugin) NoticedID() string { return p.keyID(p.view.Load().Noticed) }
-
-// LatestID is the key_id for the KEK that is current in the remote KMS, noticed or not.
-func (p *Plugin) LatestID() string { return p.keyID(p.view.Load().Latest) }
-
-// keyID is what the plugin answers as key_id for a KEK: by its profile, or else the KEK's own id.
-func (p *Plugin) keyID(k keyring.KEK) string {
+// KeyID is what the plugin answers as key_id for a KEK: by its profile, or else the KEK's own id; "" for a KEK without an id.
+func (p *Plugin) KeyID(k keyring.KEK) string {
 	of := p.of.Load()
 	if of == nil {
 		return k.ID

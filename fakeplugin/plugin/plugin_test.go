@@ -111,8 +111,8 @@ func TestNoticeNow(t *testing.T) {
 	if err := w.Notice(ctx); err != nil || w.status(t).KeyId != kek.ID {
 		t.Errorf("told to notice: %v, %v", w.status(t), err)
 	}
-	if w.KEKID(2) != kek.ID || w.KEKID(3) != "" {
-		t.Errorf("ids by version: %q, %q", w.KEKID(2), w.KEKID(3))
+	if w.KeyID(w.View().KEK(2)) != kek.ID || w.KeyID(w.View().KEK(3)) != "" {
+		t.Errorf("ids by version: %q, %q", w.KeyID(w.View().KEK(2)), w.KeyID(w.View().KEK(3)))
 	}
 }
 

@@ -31,8 +31,8 @@ func TestKeyIDOfAProfile(t *testing.T) {
 		w.clock.Step(time.Second)
 		w.poll(t)
 		now, enc := w.status(t).KeyId, w.encrypt(t)
-		if enc.KeyId != now || w.NoticedID() != now || w.LatestID() != now || w.KEKID(1) != old.KeyId {
-			t.Errorf("%s: Status %q, Encrypt %q, noticed %q, latest %q, first %q", name, now, enc.KeyId, w.NoticedID(), w.LatestID(), w.KEKID(1))
+		if enc.KeyId != now || w.KeyID(w.View().Noticed) != now || w.KeyID(w.View().Latest) != now || w.KeyID(w.View().KEK(1)) != old.KeyId {
+			t.Errorf("%s: Status %q, Encrypt %q, noticed %q, latest %q, first %q", name, now, enc.KeyId, w.KeyID(w.View().Noticed), w.KeyID(w.View().Latest), w.KeyID(w.View().KEK(1)))
 		}
 		if changed := now != old.KeyId; changed != (p == nil || p.KeyID.ChangesOnRotation) {
 			t.Errorf("%s: the rotation shows: %t", name, changed)

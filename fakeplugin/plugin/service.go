@@ -34,7 +34,7 @@ func (s *Service) Status(context.Context, *kmsapi.StatusRequest) (*kmsapi.Status
 	if worded && a.Code != codes.OK {
 		return nil, status.Error(a.Code, a.Text)
 	}
-	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: s.keyID(v.Noticed)}
+	resp := &kmsapi.StatusResponse{Version: Version, Healthz: Healthy, KeyId: s.KeyID(v.Noticed)}
 	if v.Problem != "" {
 		resp.Healthz = cmp.Or(a.Healthz, v.Problem)
 	}
@@ -58,7 +58,7 @@ func (s *Service) Encrypt(ctx context.Context, req *kmsapi.EncryptRequest) (*kms
 	if err != nil {
 		return nil, s.asStatus("Encrypt", remotekms.Code(err), asStatus(err))
 	}
-	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: s.keyID(sealed.KEK)}, nil
+	return &kmsapi.EncryptResponse{Ciphertext: sealed.Ciphertext, KeyId: s.KeyID(sealed.KEK)}, nil
 }
 
 // Decrypt implements the KMS v2 service, for every KEK of the past. The ciphertext says which, not key_id: one that a fault
@@ -89,18 +89,19 @@ func (s *Service) asStatus(method, code string, other error) error {
 // asStatus gives an error of the remote KMS the gRPC code that real plugins use for it.
 func asStatus(err error) error {
 	code := codes.Internal
-	switch {
-	case errors.Is(err, remotekms.ErrUnreachable):
+	if errors.Is(err, remotekms.ErrUnreachable) {
 		code = codes.Unavailable
-	case remotekms.Code(err) == keyring.CodeDenied:
+	}
+	switch remotekms.Code(err) {
+	case keyring.CodeDenied:
 		code = codes.PermissionDenied
-	case remotekms.Code(err) == remotekms.CodeThrottled:
+	case remotekms.CodeThrottled:
 		code = codes.ResourceExhausted
-	case remotekms.Code(err) == keyring.CodeDisabled:
+	case keyring.CodeDisabled:
 		code = codes.FailedPrecondition
-	case remotekms.Code(err) == keyring.CodeDeleted, remotekms.Code(err) == keyring.CodeUnknown, remotekms.Code(err) == remotekms.CodeNoKey:
+	case keyring.CodeDeleted, keyring.CodeUnknown, remotekms.CodeNoKey:
 		code = codes.NotFound
-	case remotekms.Code(err) == keyring.CodeCiphertext, remotekms.Code(err) == keyring.CodeInvalid:
+	case keyring.CodeCiphertext, keyring.CodeInvalid:
 		code = codes.InvalidArgument
 	}
 	return status.Error(code, err.Error())

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -12,32 +13,32 @@ import (
 )
 
 // falsify applies edits to an honest response. An edit of a field that the response does not have does nothing.
-func falsify(resp any, edits []fault.Edit, kekID func(version int) string) {
+func (s *Server) falsify(resp any, edits []fault.Edit) {
 	for _, e := range edits {
 		switch r := resp.(type) {
 		case *kmsapi.StatusResponse:
-			falsifyStatus(r, e, kekID)
+			s.falsifyStatus(r, e)
 		case *kmsapi.EncryptResponse:
-			falsifyEncrypt(r, e, kekID)
+			s.falsifyEncrypt(r, e)
 		}
 	}
 }
 
-func falsifyStatus(r *kmsapi.StatusResponse, e fault.Edit, kekID func(int) string) {
+func (s *Server) falsifyStatus(r *kmsapi.StatusResponse, e fault.Edit) {
 	switch e.Field {
 	case fault.FieldHealthz:
 		r.Healthz = e.Value
 	case fault.FieldVersion:
 		r.Version = e.Value
 	case fault.FieldKeyID:
-		r.KeyId = falseKeyID(r.KeyId, e, kekID)
+		r.KeyId = s.falseKeyID(r.KeyId, e)
 	}
 }
 
-func falsifyEncrypt(r *kmsapi.EncryptResponse, e fault.Edit, kekID func(int) string) {
+func (s *Server) falsifyEncrypt(r *kmsapi.EncryptResponse, e fault.Edit) {
 	switch e.Field {
 	case fault.FieldKeyID:
-		r.KeyId = falseKeyID(r.KeyId, e, kekID)
+		r.KeyId = s.falseKeyID(r.KeyId, e)
 	case fault.FieldCiphertext:
 		r.Ciphertext = []byte(pad(string(r.Ciphertext), e.PadTo))
 	case fault.FieldAnnotation:
@@ -49,17 +50,14 @@ func falsifyEncrypt(r *kmsapi.EncryptResponse, e fault.Edit, kekID func(int) str
 }
 
 // falseKeyID keeps the honest one where the wanted version was never seen: there is nothing to reuse yet.
-func falseKeyID(honest string, e fault.Edit, kekID func(int) string) string {
+func (s *Server) falseKeyID(honest string, e fault.Edit) string {
 	switch {
 	case e.PadTo > 0:
 		return pad(honest, e.PadTo)
 	case e.KEKVersion == 0:
 		return e.Value
 	}
-	if id := kekID(e.KEKVersion); id != "" {
-		return id
-	}
-	return honest
+	return cmp.Or(s.plugin.KeyID(s.plugin.View().KEK(e.KEKVersion)), honest)
 }
 
 func pad(s string, size int) string {
@@ -69,30 +67,29 @@ func pad(s string, size int) string {
 	return s + strings.Repeat("x", size-len(s))
 }
 
-type Answer struct {
-	Resp    any
-	Err     error
-	Outcome journal.Outcome
+type answer struct {
+	resp    any
+	err     error
+	outcome journal.Outcome
 }
 
-// Conclude is what a plan makes of the honest answer, after its holds and where the connection lives: a function of values, so
-// that a simulated plugin answers as a real one does.
-func Conclude(plan fault.Plan, kekID func(version int) string, honest func() (any, error)) Answer {
+// conclude is what a plan makes of the honest answer, after its holds and where the connection lives.
+func (s *Server) conclude(plan fault.Plan, honest func() (any, error)) answer {
 	switch {
 	case plan.Error != nil:
-		return Answer{Err: status.Error(plan.Error.Code, plan.Error.Text), Outcome: journal.Failed}
+		return answer{err: status.Error(plan.Error.Code, plan.Error.Text), outcome: journal.Failed}
 	case plan.Nil == fault.NilNone:
-		return Answer{Err: noMessage{}, Outcome: journal.Nil}
+		return answer{err: noMessage{}, outcome: journal.Nil}
 	}
 	resp, err := honest()
 	if err != nil {
-		return Answer{Err: err, Outcome: journal.Failed}
+		return answer{err: err, outcome: journal.Failed}
 	}
 	if plan.Nil == fault.NilEmpty {
-		return Answer{Resp: wire{}, Outcome: journal.Nil}
+		return answer{resp: wire{}, outcome: journal.Nil}
 	}
-	falsify(resp, plan.Edits, kekID)
-	return Answer{Resp: resp, Outcome: journal.Answered}
+	s.falsify(resp, plan.Edits)
+	return answer{resp: resp, outcome: journal.Answered}
 }
 
 // noMessage makes gRPC send the status OK without a message.

@@ -20,23 +20,23 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	began := s.clock.Now()
 	m := methodOf(info.FullMethod)
 	plan := s.program.Plan(m)
-	ctx, req = Received(ctx, plan, req)
+	ctx, req = received(ctx, plan, req)
 	var trueID string
 	a := s.perform(ctx, plan, func() (any, error) {
 		resp, err := handler(bound(ctx), s.relabelled.restored(req))
 		trueID = keyIDOf(resp)
 		return resp, err
 	})
-	s.relabelled.note(a.Resp, trueID)
-	if err := ctx.Err(); err != nil && a.Outcome != journal.Reset && a.Outcome != journal.Crashed {
+	s.relabelled.note(a.resp, trueID)
+	if err := ctx.Err(); err != nil && a.outcome != journal.Reset && a.outcome != journal.Crashed {
 		if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
 			err = context.DeadlineExceeded // at its deadline gRPC ends a call in two ways, in any order
 		}
-		a = Answer{Err: status.FromContextError(err).Err(), Outcome: journal.Abandoned}
+		a = answer{err: status.FromContextError(err).Err(), outcome: journal.Abandoned}
 	}
-	out, unreadable := encodable(a.Resp)
+	out, unreadable := encodable(a.resp)
 	s.record(m, req, plan, a, began, unreadable)
-	return out, a.Err
+	return out, a.err
 }
 
 func methodOf(fullMethod string) fault.Method {
@@ -51,24 +51,24 @@ func methodOf(fullMethod string) fault.Method {
 }
 
 // perform carries out a plan, in the order that Plan documents.
-func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (any, error)) Answer {
+func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (any, error)) answer {
 	for _, hold := range plan.Holds {
 		if !s.wait(ctx, hold) {
-			return Answer{Outcome: journal.Abandoned}
+			return answer{outcome: journal.Abandoned}
 		}
 	}
 	switch {
-	case plan.Crash != nil:
+	case plan.Crash:
 		return s.crash(ctx)
 	case plan.Reset != nil && !plan.Reset.Truncate:
 		return s.reset(ctx, plan.Reset.After)
 	}
-	a := Conclude(plan, s.plugin.KEKID, honest)
-	if errors.Is(a.Err, ErrGone) {
+	a := s.conclude(plan, honest)
+	if errors.Is(a.err, ErrGone) {
 		return s.reset(ctx, 0)
 	}
-	if plan.Reset != nil && a.Outcome == journal.Answered {
-		return s.truncate(ctx, a.Resp, plan.Reset.After)
+	if plan.Reset != nil && a.outcome == journal.Answered {
+		return s.truncate(ctx, a.resp, plan.Reset.After)
 	}
 	return a
 }
@@ -92,18 +92,18 @@ func (s *Server) wait(ctx context.Context, h fault.Wait) bool {
 }
 
 // reset breaks the call's connection; its context ends with it.
-func (s *Server) reset(ctx context.Context, after time.Duration) Answer {
-	return s.breakAfter(ctx, after, Answer{Err: errBroken, Outcome: journal.Reset}, func(c *conn) { _ = c.Close() })
+func (s *Server) reset(ctx context.Context, after time.Duration) answer {
+	return s.breakAfter(ctx, after, answer{err: errBroken, outcome: journal.Reset}, func(c *conn) { _ = c.Close() })
 }
 
-func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) Answer {
-	return s.breakAfter(ctx, after, Answer{Resp: resp, Outcome: journal.Reset}, func(c *conn) { c.truncate.Store(true) })
+func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) answer {
+	return s.breakAfter(ctx, after, answer{resp: resp, outcome: journal.Reset}, func(c *conn) { c.truncate.Store(true) })
 }
 
 // breakAfter waits, and does something to the call's connection.
-func (s *Server) breakAfter(ctx context.Context, after time.Duration, a Answer, do func(*conn)) Answer {
+func (s *Server) breakAfter(ctx context.Context, after time.Duration, a answer, do func(*conn)) answer {
 	if after > 0 && !s.wait(ctx, fault.Wait{For: after}) {
-		return Answer{Outcome: journal.Abandoned}
+		return answer{outcome: journal.Abandoned}
 	}
 	if c := connOf(ctx); c != nil {
 		do(c)
@@ -116,14 +116,14 @@ var errBroken = status.Error(codes.Unavailable, "the plugin broke the connection
 
 // crash takes the plugin down: the fault that struck this call now decides the state of the socket. Run does that,
 // not the call itself, because a listener that closes may wait for the calls under way.
-func (s *Server) crash(ctx context.Context) Answer {
+func (s *Server) crash(ctx context.Context) answer {
 	s.changed()
 	<-ctx.Done()
-	return Answer{Err: errBroken, Outcome: journal.Crashed}
+	return answer{err: errBroken, outcome: journal.Crashed}
 }
 
-// Received is a request as the plugin gets it, which is not always as it was sent: a plan may take its uid away.
-func Received(ctx context.Context, plan fault.Plan, req any) (context.Context, any) {
+// received is a request as the plugin gets it, which is not always as it was sent: a plan may take its uid away.
+func received(ctx context.Context, plan fault.Plan, req any) (context.Context, any) {
 	if plan.UID == "" {
 		return ctx, req
 	}

@@ -97,7 +97,7 @@ func (s *Server) State() State {
 		Profile: name, Upstream: behind,
 		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
 		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
-		Key: s.plugin.Key(), KEKID: s.plugin.NoticedID(), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.LatestID(),
+		Key: s.plugin.Key(), KEKID: s.plugin.KeyID(v.Noticed), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.KeyID(v.Latest),
 		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
 	}
 	if err := s.journal.Err(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	kmsapi "k8s.io/kms/apis/v2"
 
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 )
@@ -17,11 +18,8 @@ type Plugin interface {
 	kmsapi.KeyManagementServiceServer
 	// View is what the plugin knows of its remote key.
 	View() plugin.View
-	// NoticedID is the key_id of an honest answer, LatestID that of the current KEK.
-	NoticedID() string
-	LatestID() string
-	// KEKID is the key_id for a version of the KEK; empty if the plugin never saw that version.
-	KEKID(version int) string
+	// KeyID is the key_id that an honest answer has for a KEK of the view; empty for one without an id.
+	KeyID(keyring.KEK) string
 	// Key is the name of the remote key; empty if the plugin does not know it.
 	Key() string
 	NoticeLag() time.Duration

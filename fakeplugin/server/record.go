@@ -15,23 +15,23 @@ import (
 )
 
 // record writes a call into the journal, before its answer goes out.
-func (s *Server) record(m fault.Method, req any, plan fault.Plan, a Answer, began time.Time, unreadable bool) {
+func (s *Server) record(m fault.Method, req any, plan fault.Plan, a answer, began time.Time, unreadable bool) {
 	ended := s.clock.Now()
 	c := journal.Call{
 		Node: s.o.Node, KeyID: s.o.KeyID, Method: string(m),
 		Began: began.UTC(), Ended: ended.UTC(), LatencyMS: float64(ended.Sub(began).Microseconds()) / 1000,
-		NoticedKEKID: s.plugin.NoticedID(), Faults: plan.Faults,
+		NoticedKEKID: s.plugin.KeyID(s.plugin.View().Noticed), Faults: plan.Faults,
 	}
-	a.Describe(&c, req, unreadable)
+	a.describe(&c, req, unreadable)
 	s.journal.Append(c)
 	s.logCall(c)
 }
 
-// Describe puts what was asked and how it ended into a line of the journal.
-func (a Answer) Describe(c *journal.Call, req any, unreadable bool) {
-	c.Outcome, c.Unreadable = a.Outcome, unreadable
+// describe puts what was asked and how it ended into a line of the journal.
+func (a answer) describe(c *journal.Call, req any, unreadable bool) {
+	c.Outcome, c.Unreadable = a.outcome, unreadable
 	c.Code, c.Detail = a.seen(unreadable)
-	if c.Code != codes.OK.String() && (a.Outcome == journal.Answered || a.Outcome == journal.Nil) {
+	if c.Code != codes.OK.String() && (a.outcome == journal.Answered || a.outcome == journal.Nil) {
 		c.Outcome = journal.Failed
 	}
 	describeRequest(c, req)
@@ -39,16 +39,16 @@ func (a Answer) Describe(c *journal.Call, req any, unreadable bool) {
 }
 
 // seen is the code and text that the caller gets, from us or from its own library.
-func (a Answer) seen(unreadable bool) (code, detail string) {
+func (a answer) seen(unreadable bool) (code, detail string) {
 	switch {
 	case unreadable:
 		return codes.Internal.String(), "the response holds invalid UTF-8"
-	case errors.Is(a.Err, noMessage{}):
+	case errors.Is(a.err, noMessage{}):
 		return codes.Internal.String(), "status OK without a message"
-	case a.Outcome == journal.Reset:
+	case a.outcome == journal.Reset:
 		return codes.Unavailable.String(), status.Convert(errBroken).Message()
-	case a.Err != nil:
-		st := status.Convert(a.Err)
+	case a.err != nil:
+		st := status.Convert(a.err)
 		return st.Code().String(), journal.Text(st.Message())
 	}
 	return codes.OK.String(), ""
@@ -63,8 +63,8 @@ func describeRequest(c *journal.Call, req any) {
 	}
 }
 
-func describeResponse(c *journal.Call, a Answer) {
-	switch r := a.Resp.(type) {
+func describeResponse(c *journal.Call, a answer) {
+	switch r := a.resp.(type) {
 	case *kmsapi.StatusResponse:
 		c.Version, c.Healthz, c.HealthzBytes = journal.Text(r.Version), journal.Text(r.Healthz), len(r.Healthz)
 		c.KEKID, c.KEKIDBytes = journal.Text(r.KeyId), len(r.KeyId)

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc/status"
@@ -45,13 +46,9 @@ func (s *seen) notice(id string) {
 		return
 	}
 	kek := keyring.KEK{ID: id, Version: len(s.view.KEKs) + 1, Created: s.clock.Now(), State: keyring.Enabled}
-	known := false
-	for _, k := range s.view.KEKs {
-		if k.ID == id {
-			kek, known = k, true
-		}
-	}
-	if !known && len(s.view.KEKs) < maxSeen {
+	if i := slices.IndexFunc(s.view.KEKs, func(k keyring.KEK) bool { return k.ID == id }); i >= 0 {
+		kek = s.view.KEKs[i]
+	} else if len(s.view.KEKs) < maxSeen {
 		s.view.KEKs = append(s.view.KEKs[:len(s.view.KEKs):len(s.view.KEKs)], kek)
 	}
 	s.view.Noticed, s.view.Latest, s.view.Seen = kek, kek, s.clock.Now()
@@ -64,11 +61,5 @@ func (s *seen) View() plugin.View {
 	return s.view
 }
 
-// NoticedID implements server.Plugin.
-func (s *seen) NoticedID() string { return s.View().Noticed.ID }
-
-// LatestID implements server.Plugin: what is current in the remote KMS shows when the plugin has noticed it.
-func (s *seen) LatestID() string { return s.View().Latest.ID }
-
-// KEKID implements server.Plugin.
-func (s *seen) KEKID(version int) string { return s.View().KEK(version).ID }
+// KeyID implements server.Plugin: a KEK has the id under which it was seen.
+func (s *seen) KeyID(k keyring.KEK) string { return k.ID }

@@ -305,9 +305,9 @@ func TestKeyIDsAreVersions(t *testing.T) {
 		w.real.set(func() { w.real.status = &kmsapi.StatusResponse{Version: "v2", Healthz: "ok", KeyId: id} })
 		w.Expect(w.plugin.Notice(w.context())).To(Succeed())
 	}
-	w.Expect(w.plugin.NoticedID()).To(Equal("key-a"))
-	w.Expect(w.plugin.KEKID(2)).To(Equal("key-b"))
-	w.Expect(w.plugin.KEKID(3)).To(BeEmpty())
+	w.Expect(w.plugin.View().Noticed.ID).To(Equal("key-a"))
+	w.Expect(w.plugin.View().KEK(2).ID).To(Equal("key-b"))
+	w.Expect(w.plugin.View().KEK(3).ID).To(BeEmpty())
 	w.stop()
 	err := w.plugin.Notice(w.context())
 	w.Expect(errors.Is(err, os.ErrNotExist) || err != nil).To(BeTrue())
