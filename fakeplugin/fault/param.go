@@ -37,51 +37,39 @@ type Param struct {
 
 // parse reads a value as it comes from JSON, YAML, Go or a flag.
 func (p Param) parse(v any) (any, error) {
-	if p.Kind == KindBool {
-		if b, ok := v.(bool); ok {
-			return b, nil
-		}
-	}
 	s, ok := text(v)
-	if !ok {
-		return nil, p.wants(v)
-	}
+	var value any = s
 	switch p.Kind {
 	case KindDuration:
-		return p.parseDuration(s)
+		d, err := time.ParseDuration(s)
+		value, ok = d, err == nil && p.within(d.Seconds())
 	case KindInt:
 		n, err := strconv.ParseFloat(s, 64)
-		if err != nil || n != math.Trunc(n) || !p.within(n) {
-			return nil, p.wants(v)
-		}
-		return int(n), nil
+		value, ok = int(n), err == nil && n == math.Trunc(n) && p.within(n)
 	case KindFloat:
 		n, err := strconv.ParseFloat(s, 64)
-		if err != nil || !p.within(n) {
-			return nil, p.wants(v)
-		}
-		return n, nil
+		value, ok = n, err == nil && p.within(n)
 	case KindBool:
 		b, err := strconv.ParseBool(s)
-		if err != nil {
-			return nil, p.wants(v)
-		}
-		return b, nil
+		value, ok = b, err == nil
 	case KindEnum:
-		if !slices.Contains(p.Enum, s) {
-			return nil, p.wants(v)
-		}
-		return s, nil
+		ok = ok && slices.Contains(p.Enum, s)
 	case KindString:
 		if p.Max > 0 && float64(len(s)) > p.Max {
 			return nil, fmt.Errorf("%s: %d bytes, at most %v are allowed", p.Name, len(s), p.Max)
 		}
-		return s, nil
-	default:
-		return p.parseSpecial(s)
+	case KindCode, KindMode, KindMethods:
+		if ok {
+			return p.parseSpecial(s)
+		}
 	}
+	if !ok {
+		return nil, p.wants(v)
+	}
+	return value, nil
 }
 
+// parseSpecial reads the kinds whose errors say more than what was expected.
 func (p Param) parseSpecial(s string) (any, error) {
 	switch p.Kind {
 	case KindCode:
@@ -91,14 +79,6 @@ func (p Param) parseSpecial(s string) (any, error) {
 	default:
 		return ParseMethods(s)
 	}
-}
-
-func (p Param) parseDuration(s string) (any, error) {
-	d, err := time.ParseDuration(s)
-	if err != nil || !p.within(d.Seconds()) {
-		return nil, p.wants(s)
-	}
-	return d, nil
 }
 
 // within is false for NaN.

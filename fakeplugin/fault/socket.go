@@ -2,6 +2,7 @@ package fault
 
 import (
 	"io/fs"
+	"slices"
 	"time"
 )
 
@@ -26,24 +27,10 @@ type Socket struct {
 	Exit    *int         // the process ends with this code
 }
 
-// rank orders the states of the file: the worse one wins.
-func (f File) rank() int {
-	switch f {
-	case FileStale:
-		return 1
-	case FileSilent:
-		return 2
-	case FileDecoy:
-		return 3
-	case FileMissing:
-		return 4
-	default:
-		return 0
-	}
-}
-
+// worsen changes the state of the file, unless that is worse already.
 func (s *Socket) worsen(f File) {
-	if f.rank() > s.File.rank() {
+	fromGoodToBad := []File{FileServed, FileStale, FileSilent, FileDecoy, FileMissing}
+	if slices.Index(fromGoodToBad, f) > slices.Index(fromGoodToBad, s.File) {
 		s.File = f
 	}
 }
