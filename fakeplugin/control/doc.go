@@ -9,6 +9,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
 	"github.com/kmsharness/kmsharness/fakeplugin/profile"
 	"github.com/kmsharness/kmsharness/fakeplugin/server"
 )
@@ -30,7 +31,8 @@ type Keys interface {
 	Rotate(ctx context.Context, reuse int) (keyring.KEK, error)
 	Notice(ctx context.Context) error
 	SetNoticeLag(time.Duration) error
-	KEKs() KeysAnswer
+	Key() string // its name, empty if the plugin does not know it
+	View() plugin.View
 }
 
 // The bodies of the API that are not another package's.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func (a API) Routes() []Route {
 		{"DELETE", "/v1/faults", j(a.releaseMany)},
 		{"DELETE", "/v1/faults/{id}", j(a.releaseOne)},
 		{"GET", "/v1/journal", http.HandlerFunc(a.journal)},
-		{"GET", "/v1/keys", j(func(*http.Request) (any, error) { return a.Keys.KEKs(), nil })},
+		{"GET", "/v1/keys", j(func(*http.Request) (any, error) { return a.keks(), nil })},
 		{"POST", "/v1/rotate", httpjson.Body(a.rotate)},
 		{"POST", "/v1/notice", j(a.notice)},
 		{"PUT", "/v1/notice-lag", httpjson.Body(a.setLag)},
@@ -74,7 +75,7 @@ func (a API) inject(_ *http.Request, spec fault.Spec) (any, error) {
 
 func (a API) releaseOne(r *http.Request) (any, error) {
 	id := r.PathValue("id")
-	return a.release(fault.ByID(id), "there is no fault in force with the id "+quote(id))
+	return a.release(fault.ByID(id), fmt.Sprintf("there is no fault in force with the id %.64q", id))
 }
 
 func (a API) releaseMany(r *http.Request) (any, error) {
@@ -139,13 +140,13 @@ func (a API) notice(r *http.Request) (any, error) {
 	if err := a.Keys.Notice(r.Context()); err != nil {
 		return nil, httpjson.Errorf(http.StatusConflict, "notice: %v", err)
 	}
-	return a.Keys.KEKs(), nil
+	return a.keks(), nil
 }
 
 func (a API) setLag(_ *http.Request, req NoticeLag) (any, error) {
 	lag, err := time.ParseDuration(req.Lag)
 	if err != nil || lag < 0 || lag > plugin.MaxNoticeLag {
-		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "lag %s: expected a duration such as 30s, from 0s to %v", quote(req.Lag), plugin.MaxNoticeLag)
+		return nil, httpjson.Errorf(http.StatusUnprocessableEntity, "lag %.64q: expected a duration such as 30s, from 0s to %v", req.Lag, plugin.MaxNoticeLag)
 	}
 	if err := a.Keys.SetNoticeLag(lag); err != nil {
 		return nil, httpjson.Errorf(http.StatusConflict, "lag: %v", err)

@@ -13,9 +13,6 @@ import (
 
 type PluginKeys struct{ *plugin.Plugin }
 
-// KEKs implements Keys.
-func (p PluginKeys) KEKs() KeysAnswer { return answerOf(p.Key(), p.View()) }
-
 // SetNoticeLag implements Keys.
 func (p PluginKeys) SetNoticeLag(lag time.Duration) error {
 	p.Plugin.SetNoticeLag(lag)
@@ -24,9 +21,6 @@ func (p PluginKeys) SetNoticeLag(lag time.Duration) error {
 
 // UpstreamKeys are the Keys of a plugin behind this one, as far as its answers name them.
 type UpstreamKeys struct{ *upstream.Plugin }
-
-// KEKs implements Keys.
-func (p UpstreamKeys) KEKs() KeysAnswer { return answerOf(p.Key(), p.View()) }
 
 // Rotate implements Keys.
 func (p UpstreamKeys) Rotate(context.Context, int) (keyring.KEK, error) {
@@ -41,8 +35,7 @@ func (p UpstreamKeys) SetNoticeLag(lag time.Duration) error {
 	return nil
 }
 
-func answerOf(key string, v plugin.View) KeysAnswer {
-	return KeysAnswer{key, v.Noticed, v.Latest, append([]keyring.KEK{}, v.KEKs...), v.Problem}
+func (a API) keks() KeysAnswer {
+	v := a.Keys.View()
+	return KeysAnswer{a.Keys.Key(), v.Noticed, v.Latest, append([]keyring.KEK{}, v.KEKs...), v.Problem}
 }
-
-func quote(s string) string { return fmt.Sprintf("%.64q", s) }
