@@ -62,15 +62,7 @@ func fields() []string { return []string{"name", "summary", "plugin", "keyID", "
 func (r *reader) profile(n *yaml.Node) *Profile {
 	v := r.mapping(n, "the profile", fields(), "lease")
 	p := &Profile{Name: r.name(v["name"]), Summary: r.text(v["summary"], "summary", maxProse), Plugin: r.text(v["plugin"], "plugin", maxProse)}
-	if v["keyID"] != nil {
-		p.KeyID = r.keyID(v["keyID"])
-	}
-	if v["latency"] != nil {
-		p.Latency = r.latencies(v["latency"])
-	}
-	if v["failures"] != nil {
-		p.Failures = r.failures(v["failures"])
-	}
+	p.KeyID, p.Latency, p.Failures = r.keyID(v["keyID"]), r.latencies(v["latency"]), r.failures(v["failures"])
 	if v["lease"] != nil {
 		p.Lease = r.lease(v["lease"], p)
 	}
@@ -151,6 +143,9 @@ func (r *reader) lease(n *yaml.Node, p *Profile) *Lease {
 }
 
 func (r *reader) failures(n *yaml.Node) []Failure {
+	if n == nil {
+		return nil
+	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 || len(n.Content) > maxFailures {
 		r.add(n.Line, "failures: expected a list of 1 to %d", maxFailures)
 		return nil
@@ -199,28 +194,29 @@ func (r *reader) answer(n *yaml.Node, method string) Answer {
 }
 
 func (r *reader) code(n *yaml.Node) codes.Code {
+	var names []string
 	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
 		if c.String() == n.Value {
 			return c
 		}
-	}
-	var names []string
-	for c := codes.Canceled; c <= codes.Unauthenticated; c++ {
 		names = append(names, c.String())
 	}
 	r.add(n.Line, "code is %.64q, expected one of %s", n.Value, strings.Join(names, ", "))
 	return codes.Unknown
 }
 
-// mapping gives the values of a mapping by name. A field that is not known or is missing is a mistake.
+// mapping gives the values of a mapping by name; of one that is not there, none. A field that is not known or is missing is a mistake.
 func (r *reader) mapping(n *yaml.Node, what string, required []string, optional ...string) map[string]*yaml.Node {
-	values := map[string]*yaml.Node{}
-	if n.Kind != yaml.MappingNode {
-		r.add(n.Line, "%s is no mapping, expected the fields %s", what, strings.Join(append(slices.Clone(required), optional...), ", "))
+	values, known := map[string]*yaml.Node{}, slices.Concat(required, optional)
+	switch {
+	case n == nil:
+		return values
+	case n.Kind != yaml.MappingNode:
+		r.add(n.Line, "%s is no mapping, expected the fields %s", what, strings.Join(known, ", "))
 		return values
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, known := n.Content[i], append(slices.Clone(required), optional...)
+		key := n.Content[i]
 		if !slices.Contains(known, key.Value) {
 			r.add(key.Line, "unknown field %.64q in %s, expected %s", key.Value, what, strings.Join(known, ", "))
 			continue
