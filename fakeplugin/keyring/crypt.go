@@ -32,8 +32,8 @@ func (r *Ring) Seal(ref Ref, plaintext []byte) ([]byte, KEK, error) {
 	const head = versionBytes + nonceBytes
 	out := make([]byte, head, len(plaintext)+Overhead)
 	binary.BigEndian.PutUint32(out, uint32(k.Version)) // at most MaxKEKs
-	if err := r.nonce(out[versionBytes:]); err != nil {
-		return nil, KEK{}, err
+	if _, err := io.ReadFull(r.rand, out[versionBytes:]); err != nil {
+		return nil, KEK{}, fmt.Errorf("read a nonce: %w", err)
 	}
 	return k.aead.Seal(out, out[versionBytes:], plaintext, []byte(k.ID)), k.KEK, nil
 }
@@ -78,11 +78,4 @@ func (r *Ring) lookup(ref Ref) (*kek, error) {
 		return r.byVersion(version)
 	}
 	return nil, refuse(CodeUnknown, "there is no KEK %.64q", ref.ID)
-}
-
-func (r *Ring) nonce(b []byte) error {
-	if _, err := io.ReadFull(r.rand, b); err != nil {
-		return fmt.Errorf("read a nonce: %w", err)
-	}
-	return nil
 }

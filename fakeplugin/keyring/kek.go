@@ -2,6 +2,7 @@ package keyring
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -61,10 +62,8 @@ func (k KEK) Usable(op Operation) error {
 	case Deleted:
 		return refuse(CodeDeleted, "KEK %s (version %d) is deleted", k.ID, k.Version)
 	}
-	for _, denied := range k.Denied {
-		if denied == op {
-			return refuse(CodeDenied, "access denied: no permission to %s with KEK %s (version %d)", op, k.ID, k.Version)
-		}
+	if slices.Contains(k.Denied, op) {
+		return refuse(CodeDenied, "access denied: no permission to %s with KEK %s (version %d)", op, k.ID, k.Version)
 	}
 	return nil
 }

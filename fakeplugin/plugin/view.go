@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"slices"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
@@ -49,10 +50,8 @@ func (v View) fail(err error) View {
 
 // KEK is a KEK by its version, without an id if it was never seen.
 func (v View) KEK(version int) keyring.KEK {
-	for _, kek := range v.KEKs {
-		if kek.Version == version {
-			return kek
-		}
+	if i := slices.IndexFunc(v.KEKs, func(k keyring.KEK) bool { return k.Version == version }); i >= 0 {
+		return v.KEKs[i]
 	}
 	return keyring.KEK{}
 }

@@ -1,6 +1,7 @@
 package remotekms
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"time"
@@ -75,9 +76,7 @@ func treat(rules []Rule, caller Caller) Rule {
 		if ok, err := path.Match(r.Caller, caller.Plugin); err != nil || !ok {
 			continue
 		}
-		if all.CutOff == "" {
-			all.CutOff = r.CutOff
-		}
+		all.CutOff = cmp.Or(all.CutOff, r.CutOff)
 		if all.LogIn == "" && (r.By == "" || r.By == caller.by()) {
 			all.LogIn = r.LogIn
 		}
