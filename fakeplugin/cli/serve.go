@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,6 +39,7 @@ type serveFlags struct {
 	control, tokenFile          string
 	remoteToken                 string
 	profile                     string
+	provider                    *profile.Profile // that profile names, or nil; read by options
 	journal, logFormat, uid     string
 	noticeLag, poll, remoteWait time.Duration
 	injected                    []string
@@ -108,10 +110,6 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer closeJournal()
-	provider, err := f.provider()
-	if err != nil {
-		return err
-	}
 	o.Log, o.Journal = log, calls
 	if f.upstream != "" {
 		behind, err := f.behind(cmd.Flags())
@@ -128,7 +126,7 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	defer closeService()
 	of := plugin.Options{
 		Name: o.Node + "/" + o.KeyID, Key: f.key, Service: service, Clock: f.host.Clock(),
-		Poll: f.poll, NoticeLag: f.noticeLag, Profile: provider, UIDOptional: f.uid == uidOptional,
+		Poll: f.poll, NoticeLag: f.noticeLag, Profile: f.provider, UIDOptional: f.uid == uidOptional,
 	}
 	for _, change := range f.Configure {
 		change(&of)
@@ -142,14 +140,9 @@ func (f *serveFlags) run(cmd *cobra.Command) error {
 	return group.Wait()
 }
 
-// ofKeys are the flags of a plugin with keys of its own.
-func ofKeys() []string {
-	return []string{"remote", "remote-token-file", "state", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"}
-}
-
-// behind is the plugin in front of the one that --upstream names.
+// behind is the plugin in front of the one that --upstream names. It has no keys of its own.
 func (f *serveFlags) behind(flags *pflag.FlagSet) (*upstream.Plugin, error) {
-	for _, name := range ofKeys() {
+	for _, name := range []string{"remote", "remote-token-file", "state", "key", "profile", "notice-lag", "poll", "remote-timeout", "uid"} {
 		if flags.Changed(name) {
 			return nil, fmt.Errorf("--%s and --upstream: expected one of them, because keys are the business of the plugin at %s", name, f.upstream)
 		}
@@ -202,12 +195,13 @@ func (f *serveFlags) options() (o server.Options, err error) {
 	}
 	o.Mode, o.Host, o.Exit, o.TakeOver = fs.FileMode(mode), f.host, f.host.Exit, f.takeOver
 	o.Node, o.KeyID = nodeName(f.node), keyID(f.keyID, f.listen)
-	provider, err := f.provider()
-	if err != nil {
-		return o, err
+	if f.profile != "" {
+		if f.provider, err = f.Faults.Profiles.Load(f.profile); err != nil {
+			return o, fmt.Errorf("--profile: %w", err)
+		}
 	}
 	o.Program = fault.NewProgram(o.Host.Clock(), f.seed)
-	o.Program.SetProfile(provider) // faults may be its failures
+	o.Program.SetProfile(f.provider) // faults may be its failures
 	for _, text := range f.injected {
 		parsed, err := f.Faults.ParseFlag(text)
 		if err != nil {
@@ -218,18 +212,6 @@ func (f *serveFlags) options() (o server.Options, err error) {
 		}
 	}
 	return o, nil
-}
-
-// provider is the profile that was named, or nil.
-func (f *serveFlags) provider() (*profile.Profile, error) {
-	if f.profile == "" {
-		return nil, nil
-	}
-	p, err := f.Faults.Profiles.Load(f.profile)
-	if err != nil {
-		return nil, fmt.Errorf("--profile: %w", err)
-	}
-	return p, nil
 }
 
 func (f *serveFlags) controlEndpoint() (at endpoint.Endpoint, token string, err error) {
@@ -287,22 +269,15 @@ func (f *serveFlags) ownKMS() (*remotekms.KMS, error) {
 
 // keyID is the one that was named, else the number in the socket's name, else 1.
 func keyID(named, listen string) string {
-	if named != "" {
-		return named
-	}
 	base := listen[strings.LastIndex(listen, "/")+1:]
-	if id, ok := strings.CutPrefix(strings.TrimSuffix(base, ".sock"), "kms-"); ok && id != "" {
-		return id
+	id, ok := strings.CutPrefix(strings.TrimSuffix(base, ".sock"), "kms-")
+	if !ok {
+		id = ""
 	}
-	return "1"
+	return cmp.Or(named, id, "1")
 }
 
 func nodeName(named string) string {
-	if named != "" {
-		return named
-	}
-	if host, err := os.Hostname(); err == nil {
-		return host
-	}
-	return "node"
+	host, _ := os.Hostname() // empty with an error
+	return cmp.Or(named, host, "node")
 }

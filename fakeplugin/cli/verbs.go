@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,7 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/internal/host"
+	"github.com/kmsharness/kmsharness/internal/printer"
 )
 
 // EnvControl names the control API's endpoint where --control is not given.
@@ -45,9 +45,7 @@ func (to connect[C]) verb(use, short, example string, args cobra.PositionalArgs,
 		if err != nil || answer == nil {
 			return err
 		}
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		return enc.Encode(answer)
+		return printer.WriteJSON(cmd.OutOrStdout(), answer)
 	}
 	return &cobra.Command{Use: use, Short: short, Example: example, Args: args, RunE: run}
 }
