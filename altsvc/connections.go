@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -167,10 +168,7 @@ func (c *connections) retain(addresses []string) {
 // closeIdle closes all idle connections.
 func (c *connections) closeIdle() {
 	c.mu.Lock()
-	all := make([]*http.Transport, 0, len(c.transports))
-	for _, t := range c.transports {
-		all = append(all, t)
-	}
+	all := slices.Collect(maps.Values(c.transports))
 	c.mu.Unlock()
 	for _, t := range all {
 		t.CloseIdleConnections()
@@ -185,10 +183,7 @@ func (c *connections) close() {
 	c.cancel()
 	c.closeIdle()
 	c.mu.Lock()
-	open := make([]*connection, 0, len(c.open))
-	for conn := range c.open {
-		open = append(open, conn)
-	}
+	open := slices.Collect(maps.Keys(c.open))
 	c.mu.Unlock()
 	for _, conn := range open {
 		_ = conn.Close()

@@ -1,6 +1,7 @@
 package altsvc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -68,13 +69,13 @@ type Options struct {
 
 // complete returns o with defaults.
 func (o Options) complete() Options {
-	setDefault(&o.Authority, DefaultAuthority)
-	setDefault(&o.MaxAge, DefaultMaxAge)
-	setDefault(&o.Block, DefaultBlock)
-	setDefault(&o.DialTimeout, DefaultDialTimeout)
-	setDefault(&o.PingAfter, DefaultPingAfter)
-	setDefault(&o.PingTimeout, DefaultPingTimeout)
-	setDefault(&o.IdleTimeout, DefaultIdleTimeout)
+	o.Authority = cmp.Or(o.Authority, DefaultAuthority)
+	o.MaxAge = cmp.Or(o.MaxAge, DefaultMaxAge)
+	o.Block = cmp.Or(o.Block, DefaultBlock)
+	o.DialTimeout = cmp.Or(o.DialTimeout, DefaultDialTimeout)
+	o.PingAfter = cmp.Or(o.PingAfter, DefaultPingAfter)
+	o.PingTimeout = cmp.Or(o.PingTimeout, DefaultPingTimeout)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, DefaultIdleTimeout)
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 30 * time.Second}).DialContext
 	}
@@ -88,13 +89,6 @@ func (o Options) complete() Options {
 		o.Clock = clock.RealClock{}
 	}
 	return o
-}
-
-func setDefault[T comparable](value *T, standard T) {
-	var zero T
-	if *value == zero {
-		*value = standard
-	}
 }
 
 func interfaceAddresses() ([]netip.Addr, error) {
@@ -130,15 +124,15 @@ func parseOrigin(origin string) (host, name, address string, err error) {
 	return u.Host, u.Hostname(), address, nil
 }
 
-// parseStatic returns the host:port pairs of a static list.
-func parseStatic(list []string, originAddress string) ([]string, error) {
+// ParseStatic returns the host:port pairs of a list such as Options.Static. The default port is that of the origin (host:port).
+func ParseStatic(list []string, originAddress string) ([]string, error) {
 	_, port, err := net.SplitHostPort(originAddress)
 	if err != nil {
 		return nil, fmt.Errorf("read port of origin %q: %w", originAddress, err)
 	}
 	var addresses []string
 	for _, text := range list {
-		authority, standard := text, port
+		authority := text
 		if strings.Contains(text, "://") {
 			u, err := url.Parse(text)
 			if err != nil || u.Scheme != "https" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
@@ -146,7 +140,7 @@ func parseStatic(list []string, originAddress string) ([]string, error) {
 			}
 			authority = u.Host
 		}
-		address, err := parseAddress(authority, standard)
+		address, err := parseAddress(authority, port)
 		if err != nil {
 			return nil, fmt.Errorf("parse static alternative %q: %w", text, err)
 		}

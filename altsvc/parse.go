@@ -112,7 +112,8 @@ type parser struct {
 func (p *parser) field() (Field, error) {
 	var field Field
 	members := 0
-	for p.skipSeparators(); p.at < len(p.text); p.skipSeparators() {
+	const separators = ", \t" // a list may have empty members (RFC 7230, section 7)
+	for p.skip(separators); p.at < len(p.text); p.skip(separators) {
 		members++
 		name, err := p.token()
 		if err != nil {
@@ -151,12 +152,12 @@ func (p *parser) alternative(id string) (a Alternative, ok bool, err error) {
 	a.MaxAge = defaultLifetime
 	seen := map[string]bool{}
 	for !p.memberEnds() {
-		p.skipSpace()
+		p.skip(" \t")
 		if p.peek() != ';' {
 			return a, false, errSeparator
 		}
 		p.at++
-		p.skipSpace()
+		p.skip(" \t")
 		name, value, err := p.parameter()
 		if err != nil {
 			return a, false, err
@@ -261,25 +262,13 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) skipSpace() {
-	for p.peek() == ' ' || p.peek() == '\t' {
-		p.at++
-	}
-}
-
-// skipSeparators skips commas and white space. A list may have empty members (RFC 7230, section 7).
-func (p *parser) skipSeparators() {
-	for p.peek() == ' ' || p.peek() == '\t' || p.peek() == ',' {
-		p.at++
-	}
+// skip skips characters.
+func (p *parser) skip(characters string) {
+	p.at = len(p.text) - len(strings.TrimLeft(p.text[p.at:], characters))
 }
 
 func isTokenCharacter(c byte) bool {
-	switch {
-	case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		return true
-	}
-	return strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
 // decodeProtocol decodes a protocol-id. There is exactly one way to write each name: only octets that are no token characters
@@ -348,7 +337,7 @@ func parseHost(text string) (string, bool) {
 	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
-		if c >= 0x80 || c != '-' && c != '.' && c != '_' && !isAlphanumeric(c) {
+		if c != '-' && c != '.' && c != '_' && !isAlphanumeric(c) {
 			return "", false
 		}
 	}
@@ -370,11 +359,4 @@ func deltaSeconds(text string) (time.Duration, bool) {
 	return time.Duration(seconds) * time.Second, true
 }
 
-func digitsOnly(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] < '0' || text[i] > '9' {
-			return false
-		}
-	}
-	return text != ""
-}
+func digitsOnly(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }

@@ -89,13 +89,13 @@ func TestParseBoundsAlternatives(t *testing.T) {
 
 // S4-05: a static list has hosts, host:port pairs and https URLs.
 func TestParseStatic(t *testing.T) {
-	got, err := parseStatic([]string{"10.0.0.2", "10.0.0.3:7443", "https://10.0.0.4", "https://CP-1.example:8443/", "fd00::1", "[fd00::2]", "[fd00::3]:1"}, "api-int:6443")
+	got, err := ParseStatic([]string{"10.0.0.2", "10.0.0.3:7443", "https://10.0.0.4", "https://CP-1.example:8443/", "fd00::1", "[fd00::2]", "[fd00::3]:1"}, "api-int:6443")
 	want := []string{"10.0.0.2:6443", "10.0.0.3:7443", "10.0.0.4:6443", "cp-1.example:8443", "[fd00::1]:6443", "[fd00::2]:6443", "[fd00::3]:1"}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v; want %v", got, err, want)
 	}
 	for _, bad := range []string{"", "http://10.0.0.2", "https://10.0.0.2/path", "10.0.0.2:0", "10.0.0.2:port", "a b"} {
-		if got, err := parseStatic([]string{bad}, "api-int:6443"); err == nil {
+		if got, err := ParseStatic([]string{bad}, "api-int:6443"); err == nil {
 			t.Errorf("%q: %v, want an error", bad, got)
 		}
 	}

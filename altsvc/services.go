@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -22,7 +23,7 @@ type Services struct {
 	conns     *connections
 
 	mu     sync.Mutex
-	table  *Table
+	table  table
 	closed bool
 }
 
@@ -39,12 +40,12 @@ func New(origin string, config *tls.Config, o Options) (*Services, error) {
 	if err != nil {
 		return nil, fmt.Errorf("altsvc: create: %w", err)
 	}
-	table, err := NewTable(address, o)
+	static, err := ParseStatic(o.Static, address)
 	if err != nil {
 		return nil, fmt.Errorf("altsvc: create: %w", err)
 	}
-	o = table.options
-	s := &Services{host: host, authority: o.Authority, options: o, table: table}
+	o = o.complete()
+	s := &Services{host: host, authority: o.Authority, options: o, table: table{origin: address, maxAge: o.MaxAge, block: o.Block, static: static}}
 	serverName := o.Authority
 	if o.OriginAuthority {
 		s.authority, serverName = host, name
@@ -85,14 +86,26 @@ func (s *Services) next(tried []string) string {
 	if s.closed {
 		return ""
 	}
-	return s.table.Next(tried, s.conns.connected)
+	return s.table.next(s.situation(tried))
+}
+
+func (s *Services) situation(tried []string) situation {
+	return situation{now: s.options.Clock.Now(), tried: tried, connected: s.conns.connected, local: s.local}
+}
+
+func (s *Services) local() []netip.Addr {
+	local, err := s.options.LocalAddresses()
+	if err != nil {
+		klog.Background().Error(err, "Alternatives on this machine are not preferred")
+	}
+	return local
 }
 
 // used records that an alternative answered.
 func (s *Services) used(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.table.Used(address, s.conns.connected)
+	s.table.used(address, s.situation(nil))
 }
 
 // Leave blocks the alternative in use for a time, if there is one. A client calls it that knows better than the connection whether a
@@ -110,7 +123,7 @@ func (s *Services) failed(ctx context.Context, address string, err error) {
 
 func (s *Services) block(ctx context.Context, address string, forever bool, err error) {
 	s.mu.Lock()
-	news := !s.closed && s.table.Failed(address, forever)
+	news := !s.closed && s.table.failed(s.options.Clock.Now(), address, forever)
 	s.mu.Unlock()
 	if !news { // requests in parallel fail together
 		return
@@ -135,10 +148,7 @@ func (s *Services) learn(ctx context.Context, res *http.Response) {
 	if len(values) == 0 || res.ProtoMajor != 2 || res.TLS == nil || res.StatusCode == http.StatusMisdirectedRequest {
 		return
 	}
-	text := values[0]
-	if len(values) > 1 {
-		text = strings.Join(values, ",")
-	}
+	text := strings.Join(values, ",")
 	s.mu.Lock()
 	changed, err := s.table.learn(s.options.Clock.Now(), text, age(res.Header))
 	var known []string

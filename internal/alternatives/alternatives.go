@@ -23,7 +23,7 @@ func Validate(list []string, connectivity string) error {
 		return fmt.Errorf("--alternatives is for --connectivity %s: leave it out", AltSvc)
 	}
 	const anyOrigin = "localhost:6443" // its port is the default of the list's
-	if _, err := altsvc.NewTable(anyOrigin, altsvc.Options{Static: list}); err != nil {
+	if _, err := altsvc.ParseStatic(list, anyOrigin); err != nil {
 		return fmt.Errorf("--alternatives: %w", err)
 	}
 	return nil
