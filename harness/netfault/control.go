@@ -1,6 +1,7 @@
 package netfault
 
 import (
+	"cmp"
 	"context"
 	"hash/fnv"
 	"math/rand/v2"
@@ -44,9 +45,7 @@ func (c *control) set(f Fault) error {
 	if err := f.Validate(); err != nil {
 		return err
 	}
-	if f.Mode == "" {
-		f.Mode = OK
-	}
+	f.Mode = cmp.Or(f.Mode, OK)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fault, c.since = f, time.Now()
@@ -86,12 +85,6 @@ func (c *control) forget(e end) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.ends, e)
-}
-
-func (c *control) connections() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.ends)
 }
 
 // waitWhile blocks as long as the fault satisfies the condition; it returns the first one that does not, or the error of

@@ -1,7 +1,9 @@
 package netfault
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -70,14 +72,10 @@ const MaxDelay = time.Minute
 
 // Validate says what is wrong with a fault.
 func (f Fault) Validate() error {
-	mode := f.Mode
-	if mode == "" {
-		mode = OK
-	}
-	need, known := modes()[mode]
+	need, known := modes()[cmp.Or(f.Mode, OK)]
 	switch {
 	case !known:
-		return fmt.Errorf("network fault %q is unknown: expected one of %s", f.Mode, Modes())
+		return fmt.Errorf("network fault %q is unknown: expected one of %s", f.Mode, modeNames())
 	case !need.delay && f.Delay != 0:
 		return fmt.Errorf("network fault %q: a delay of %v makes sense with %q and %q only", f.Mode, f.Delay, Slow, SlowHandshake)
 	case need.delay && (f.Delay <= 0 || f.Delay > MaxDelay):
@@ -98,13 +96,12 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// Modes names all modes, for messages.
-func Modes() string {
+// modeNames names all modes, for messages.
+func modeNames() string {
 	var names []string
-	for m := range modes() {
+	for _, m := range slices.Sorted(maps.Keys(modes())) {
 		names = append(names, string(m))
 	}
-	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
 

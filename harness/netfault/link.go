@@ -14,7 +14,6 @@ const upstreamTimeout = 10 * time.Second
 // Link is a TCP connection path from a port of its own to one upstream.
 type Link struct {
 	host     host.Host
-	name     string
 	control  *control
 	server   *server
 	upstream string
@@ -28,7 +27,7 @@ func NewLink(h host.Host, name, upstream string) (*Link, error) {
 
 // NewLinkAt is NewLink with an address (host:port) to listen at, for clients that are not on this machine's loopback.
 func NewLinkAt(h host.Host, name, address, upstream string) (*Link, error) {
-	l := &Link{host: h, name: name, control: newControl(name), upstream: upstream}
+	l := &Link{host: h, control: newControl(name), upstream: upstream}
 	s, err := listen(h, name, address, l.handle)
 	if err != nil {
 		return nil, err
@@ -37,22 +36,12 @@ func NewLinkAt(h host.Host, name, address, upstream string) (*Link, error) {
 	return l, nil
 }
 
-func (l *Link) Name() string { return l.name }
-
 // Addr is where clients connect to (host:port); it never changes.
 func (l *Link) Addr() string { return l.server.addr() }
 
 // Set puts a fault in force, for connections that exist and for new ones, before it returns. It does not wait for peers. Fault{} heals
 // the link.
 func (l *Link) Set(f Fault) error { return l.control.set(f) }
-
-func (l *Link) Fault() Fault {
-	f, _ := l.control.get()
-	return f
-}
-
-// Connections is how many connections are established through the link.
-func (l *Link) Connections() int { return l.control.connections() }
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
 func (l *Link) Close() error {
@@ -87,7 +76,7 @@ func join(client, upstream net.Conn, c *control) {
 		p.reset()
 		return
 	}
-	_ = p.run() // a pipeline that cannot be built has reset the connection, which is all that its ends can see
+	p.run()
 }
 
 func dial(ctx context.Context, h host.Host, addr string, timeout time.Duration) (net.Conn, error) {

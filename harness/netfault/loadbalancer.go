@@ -115,17 +115,6 @@ func (lb *LoadBalancer) Set(name string, f Fault) error {
 	return lb.members[i].control.set(f)
 }
 
-// Members are the names in the order of the turns.
-func (lb *LoadBalancer) Members() []string {
-	lb.mu.Lock()
-	defer lb.mu.Unlock()
-	names := make([]string, len(lb.members))
-	for i, m := range lb.members {
-		names[i] = m.name
-	}
-	return names
-}
-
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
 func (lb *LoadBalancer) Close() error {
 	err := lb.server.stop()

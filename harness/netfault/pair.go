@@ -25,16 +25,15 @@ func newPair(client, upstream net.Conn, c *control) *pair {
 	return p
 }
 
-// run carries bytes in both directions until both have ended.
-func (p *pair) run() error {
+// run carries bytes in both directions until both have ended. Where it cannot, it resets the connection, which is all that its ends can see.
+func (p *pair) run() {
 	defer p.control.forget(p)
-	if err := startPipeline(p); err != nil {
+	if startPipeline(p) != nil {
 		p.reset()
-		return err
+		return
 	}
 	p.open.Wait()
 	p.close()
-	return nil
 }
 
 func (p *pair) close() {
