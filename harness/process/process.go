@@ -28,8 +28,6 @@ type Process struct {
 	exit    Exit
 }
 
-func (p *Process) Name() string { return p.spec.Name }
-
 // PID is the process id, also that of its process group.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 

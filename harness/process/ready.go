@@ -19,13 +19,11 @@ type Probe func(context.Context) error
 func (p *Process) WaitReady(ctx context.Context, every time.Duration, probe Probe) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stop := make(chan struct{})
-	defer close(stop)
 	go func() { // a probe must not outlast the process it asks
 		select {
 		case <-p.done:
 			cancel()
-		case <-stop:
+		case <-ctx.Done():
 		}
 	}()
 	var last error // what the probe said, rather than that it was interrupted

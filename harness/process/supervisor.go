@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 )
 
@@ -91,11 +93,7 @@ func (s *Supervisor) fork(cmd *exec.Cmd) error {
 func (s *Supervisor) Children() []*Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*Process, 0, len(s.children))
-	for p := range s.children {
-		all = append(all, p)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.children))
 }
 
 // Close stops all children at the same time, each with its own StopTimeout, and returns when all are gone. When ctx
