@@ -3,6 +3,8 @@
 package undertest
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/kmsharness/kmsharness/harness/history"
@@ -139,14 +141,7 @@ func (p Plugin) Implementation() history.Implementation {
 }
 
 func implementation(p Product, image, command string) history.Implementation {
-	name := p.Name
-	if name == "" {
-		name = image
-	}
-	if name == "" {
-		name = NameOf(command)
-	}
-	return history.Implementation{Name: name, Version: p.Version}
+	return history.Implementation{Name: cmp.Or(p.Name, image, NameOf(command)), Version: p.Version}
 }
 
 // Others reports whether a program under test is not this project's. A plugin does not count: no decision of this project is about plugins.
@@ -156,10 +151,5 @@ func (s System) Others() bool {
 
 // Has reports whether a template has one of some placeholders.
 func Has(template string, names ...string) bool {
-	for _, name := range names {
-		if strings.Contains(template, "{"+name+"}") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(template, "{"+name+"}") })
 }

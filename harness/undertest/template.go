@@ -40,18 +40,17 @@ func placeholders(tag string) []string {
 
 // ProgramOf is the program of a command template, its first word; empty for an empty template.
 func ProgramOf(template string) string {
-	words, err := command.Split(template)
-	if err != nil || len(words) == 0 {
-		return "" // Validate reports the mistake
+	if words, err := command.Split(template); err == nil && len(words) > 0 {
+		return words[0]
 	}
-	return words[0]
+	return "" // Validate reports a mistake
 }
 
 // NameOf is the name of the program of a template. Of one that is started by env, as in "env A=1 program", it is not env.
 func NameOf(template string) string {
-	words, err := command.Split(template)
-	if err != nil || len(words) == 0 {
-		return "" // Validate reports the mistake
+	words, _ := command.Split(template) // Validate reports a mistake
+	if len(words) == 0 {
+		return ""
 	}
 	if filepath.Base(words[0]) == "env" {
 		for _, word := range words[1:] {
