@@ -85,11 +85,4 @@ func (r *run) task(s scenario.Step, id, mark string, now time.Time) task {
 	}
 }
 
-// resolve a duration of a valid scenario.
-func (r *run) resolve(d scenario.Duration) time.Duration {
-	v, err := d.Resolve(r.metadata.Timing)
-	if err != nil {
-		return 0 // checked before the run
-	}
-	return v
-}
+func (r *run) resolve(d scenario.Duration) time.Duration { return d.In(r.metadata.Timing) }

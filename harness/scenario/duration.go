@@ -72,6 +72,12 @@ func (d Duration) Resolve(t contract.Timing) (time.Duration, error) {
 	return sum, nil
 }
 
+// In is Resolve for a duration of a valid scenario.
+func (d Duration) In(t contract.Timing) time.Duration {
+	v, _ := d.Resolve(t) // the validation has refused what is no duration
+	return v
+}
+
 // MaxDuration bounds one step: longer than any stage of the sources' recovery tables, short enough that a typing
 // error does not stop a CI job for a day.
 const MaxDuration = time.Hour

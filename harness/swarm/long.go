@@ -115,8 +115,7 @@ func (d longDrawing) allowed(s subject, m mood) steps {
 // lasting is how long steps take, without what their actions need.
 func (d longDrawing) lasting(of steps) (sum time.Duration) {
 	for _, s := range of {
-		length, _ := s.Wait.Resolve(d.plan.Timing) // zero for what is no wait; those that are drawn are durations
-		sum += length
+		sum += s.Wait.In(d.plan.Timing) // zero for what is no wait
 	}
 	return sum
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"github.com/kmsharness/kmsharness/internal/text"
 )
 
 // chartWidth is the columns of the chart; with the number of the step a line has 80.
@@ -41,15 +43,13 @@ func Write(w io.Writer, rows []Row) error {
 // times is "3.6s", or "0s…3.6s" if it depends on the steps before.
 func times(s Span) string {
 	if s.Earliest == s.Latest {
-		return short(s.Earliest)
+		return text.Tenths(s.Earliest).String()
 	}
-	return short(s.Earliest) + "…" + short(s.Latest)
+	return fmt.Sprintf("%v…%v", text.Tenths(s.Earliest), text.Tenths(s.Latest))
 }
 
-func short(d time.Duration) string { return d.Round(100 * time.Millisecond).String() }
-
 func axis(end time.Duration) string {
-	right := short(end)
+	right := text.Tenths(end).String()
 	return "0" + strings.Repeat(" ", max(1, chartWidth-1-len(right))) + right
 }
 

@@ -53,14 +53,7 @@ type timeline struct {
 	actions []scenario.Action // of each row; nil if it is none
 }
 
-// resolve a duration of a valid scenario.
-func (l *timeline) resolve(d scenario.Duration) time.Duration {
-	v, err := d.Resolve(l.timing)
-	if err != nil {
-		return 0 // the parser has refused it
-	}
-	return v
-}
+func (l *timeline) resolve(d scenario.Duration) time.Duration { return d.In(l.timing) }
 
 func (s Span) plus(d time.Duration) Span { return Span{s.Earliest + d, s.Latest + d} }
 
