@@ -198,7 +198,7 @@ func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err e
 	if x.History != nil {
 		return x.History, func() error { return nil }, nil
 	}
-	if err := x.makeDir(dir); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, nil, fmt.Errorf("make the output directory: %w", err)
 	}
 	file, err := os.Create(filepath.Join(dir, result.HistoryFile))
@@ -214,13 +214,6 @@ func (x Execution) logs(dir string) string {
 		return ""
 	}
 	return dir
-}
-
-func (x Execution) makeDir(dir string) error {
-	if x.History != nil {
-		return nil
-	}
-	return os.MkdirAll(dir, 0o755)
 }
 
 // release runs also after ctx has ended: an interrupted run must not leave processes or containers behind.

@@ -11,23 +11,10 @@ import (
 func (r *run) parallel(steps []scenario.Step, id, mark string, now time.Time) task {
 	group := &all{over: make([]bool, len(steps))}
 	for i := range steps {
-		// A list of one step each: at and after of each count from the beginning of the group.
-		group.tasks = append(group.tasks, &single{sequence{run: r, steps: steps[i : i+1], id: id, mark: mark, free: now}, i})
+		// A list that ends with one step each: at and after of each count from the beginning of the group.
+		group.tasks = append(group.tasks, &sequence{run: r, steps: steps[:i+1], next: i, id: id, mark: mark, free: now})
 	}
 	return group
-}
-
-// single is one step of a parallel group under its own number.
-type single struct {
-	sequence
-	index int
-}
-
-func (s *single) advance(now time.Time) bool {
-	if s.current == nil && s.next == 0 && !s.run.failed && !now.Before(s.start()) {
-		s.current = s.run.task(s.steps[0], fmt.Sprintf("%s[%d]", s.id, s.index), s.mark, now)
-	}
-	return s.sequence.advance(now)
 }
 
 // repetition runs steps several times, with "until" as long as its expression is false. Each round has its number in the
