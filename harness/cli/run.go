@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/backend/choose"
@@ -93,7 +92,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 		err = cmp.Or(err, closeBackend(cmd.Context(), b), sweepAfter(cmd.Context(), sweep, program.Lines(program.Progress(cmd, f.output))))
 	}()
 	began, progress := time.Now(), program.Progress(cmd, f.output)
-	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Seed: f.seed}}); err != nil {
+	if err := engine.Announce(b, scenarios, engine.Execution{Out: f.out, Options: engine.Options{Seed: f.seed}}); err != nil {
 		return err
 	}
 	f.all(cmd.Context(), progress, b, scenarios)
@@ -175,7 +174,7 @@ func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *s
 	fit := f.sut.Fit(s, b.Name())
 	r := execute(ctx, b, fit.Scenario, engine.Execution{
 		Options: engine.Options{
-			Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{Catalogue: f.extensions.Faults}, Seed: f.seed,
+			Faults: standard.Faults{Catalogue: f.extensions.Faults}, Seed: f.seed,
 			Reproduce: f.reproduce(s), Progress: program.Lines(w), SourceOnly: f.sut.SourceOnly(), BackOff: f.sut.BackOff(), Plugin: f.sut.Plugin.Implementation(), Operator: f.sut.Operator.Implementation(), KeepGoing: f.keepGoing,
 		},
 		Invariants: f.extensions.Invariants, Unsupported: fit.Unsupported, Notes: fit.Notes, Out: f.out, Keep: f.keep, Artifacts: engine.Artifacts(f.artifacts),

@@ -91,6 +91,6 @@ func (w watching) once(ctx context.Context) {
 }
 
 func (w watching) simulate(ctx context.Context, s *scenario.Scenario) result.Result {
-	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Invariants: w.extensions.Invariants, Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}),
+	return engine.Execute(ctx, w.backend, s, engine.Execution{Out: w.out, Invariants: w.extensions.Invariants, Options: engine.Options{
 		Faults: standard.Faults{Catalogue: w.extensions.Faults}, Seed: 1, Reproduce: "kmsharness run " + s.File + " --backend sim"}})
 }

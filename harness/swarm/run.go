@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/utils/clock"
 
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
@@ -102,8 +101,7 @@ func (o Options) one(ctx context.Context, seed int64, compiler *view.Compiler, b
 	s := o.Plan.Scenario(seed)
 	out := Seed{Seed: seed}
 	x := engine.Execution{Buffer: buffer, Verdict: func(v check.Verdict) { out.Verdict = v }, Options: engine.Options{
-		Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed, Compiler: compiler,
-		Reproduce: o.reproduce(seed)}}
+		Faults: standard.Faults{}, Seed: seed, Compiler: compiler, Reproduce: o.reproduce(seed)}}
 	sum := sha256.New()
 	x.History = sum
 	out.Result = engine.Execute(ctx, o.Backend, s, x)

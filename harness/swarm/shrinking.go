@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/utils/clock"
-
 	"github.com/kmsharness/kmsharness/harness/backend"
 	"github.com/kmsharness/kmsharness/harness/check"
 	"github.com/kmsharness/kmsharness/harness/engine"
@@ -179,7 +177,7 @@ func short(s string) string {
 // judge simulates a scenario and keeps nothing but the verdict.
 func judge(ctx context.Context, b backend.Backend, s *scenario.Scenario, seed int64) (verdict check.Verdict, err error) {
 	r := engine.Execute(ctx, b, s, engine.Execution{History: io.Discard, Verdict: func(v check.Verdict) { verdict = v },
-		Options: engine.Options{Runtime: engine.RealTime(clock.RealClock{}), Faults: standard.Faults{}, Seed: seed}})
+		Options: engine.Options{Faults: standard.Faults{}, Seed: seed}})
 	if !r.Status.Judged() {
 		return verdict, fmt.Errorf("%s: %s", r.Status, strings.Join(r.Reasons, "; "))
 	}

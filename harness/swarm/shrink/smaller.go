@@ -13,20 +13,23 @@ import (
 // topology makes the control plane smaller, and everything as it is by default.
 func (m minimizer) topology(s *scenario.Scenario) *scenario.Scenario {
 	for n := 1; n < s.Topology.Aggregators; n++ {
-		if fewer := changed(s, func(s *scenario.Scenario) { s.Topology.Aggregators = n }); m.fails(fewer) {
-			s = fewer
-		}
+		s = m.try(s, func(s *scenario.Scenario) { s.Topology.Aggregators = n })
 	}
 	if len(s.Topology.KeyIDs) != 1 {
-		s = First(s, []*scenario.Scenario{changed(s, func(s *scenario.Scenario) { s.Topology.KeyIDs = []string{scenario.DefaultKeyID} })}, m.fails)
+		s = m.try(s, func(s *scenario.Scenario) { s.Topology.KeyIDs = []string{scenario.DefaultKeyID} })
 	}
 	s = First(s, fewerNodes(s), m.fails)
 	if s.Contract == scenario.ContractConditions && s.Operator == scenario.Operators()[0] {
 		return s
 	}
-	return First(s, []*scenario.Scenario{changed(s, func(s *scenario.Scenario) {
+	return m.try(s, func(s *scenario.Scenario) {
 		s.Contract, s.Operator = scenario.ContractConditions, scenario.Operators()[0]
-	})}, m.fails)
+	})
+}
+
+// try is the scenario with a change if it still fails, and else without.
+func (m minimizer) try(s *scenario.Scenario, change func(*scenario.Scenario)) *scenario.Scenario {
+	return First(s, []*scenario.Scenario{changed(s, change)}, m.fails)
 }
 
 func changed(s *scenario.Scenario, change func(*scenario.Scenario)) *scenario.Scenario {
@@ -46,25 +49,23 @@ func fewerNodes(s *scenario.Scenario) (out []*scenario.Scenario) {
 		if n == s.Topology.ControlPlanes && slices.Equal(used, s.Topology.Nodes()[:len(used)]) {
 			continue // the same again
 		}
-		c := changed(s, func(s *scenario.Scenario) { s.Topology.ControlPlanes = n })
-		out = append(out, with(c, mapped(s.Steps, func(step scenario.Step) scenario.Step { return renamed(step, names) })))
+		out = append(out, changed(s, func(s *scenario.Scenario) {
+			s.Topology.ControlPlanes = n
+			s.Steps = mapped(s.Steps, func(step scenario.Step) scenario.Step { return renamed(step, names) })
+		}))
 	}
 	return out
 }
 
 // usedNodes are the nodes of the beginning that a step names.
 func usedNodes(s *scenario.Scenario) []string {
-	used := map[string]bool{}
-	for _, n := range s.Topology.Nodes() {
+	return slices.DeleteFunc(s.Topology.Nodes(), func(n string) bool {
+		used := false
 		scenario.Walk(s.Steps, func(step scenario.Step) {
-			if step.Action != nil {
-				used[n] = used[n] || slices.Contains(scenario.Nodes(step.Action), n)
-			}
-			used[n] = used[n] || step.Expect != nil && strings.Contains(step.Expect.CEL, `"`+n+`"`)
+			used = used || step.Action != nil && slices.Contains(scenario.Nodes(step.Action), n) || step.Expect != nil && strings.Contains(step.Expect.CEL, `"`+n+`"`)
 		})
-	}
-	maps.DeleteFunc(used, func(_ string, yes bool) bool { return !yes })
-	return slices.Sorted(maps.Keys(used))
+		return !used
+	})
 }
 
 func renamed(step scenario.Step, to map[string]string) scenario.Step {
