@@ -25,7 +25,7 @@ Nothing but the file is looked at: a history from another machine is judged just
   kmsharness check _artifacts/*/history.jsonl`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			bad, inconclusive := 0, 0
+			counts := map[check.Outcome]int{}
 			words := program.Progress(cmd, output)
 			var all []checkedHistory
 			for _, path := range args {
@@ -37,13 +37,9 @@ Nothing but the file is looked at: a history from another machine is judged just
 				all = append(all, checkedHistory{filepath.ToSlash(path), verdict})
 				fmt.Fprintf(words, "== %s\n", filepath.ToSlash(path))
 				check.Print(words, verdict)
-				switch verdict.Outcome {
-				case check.RunInconclusive:
-					inconclusive++
-				case check.RunFailed:
-					bad++
-				}
+				counts[verdict.Outcome]++
 			}
+			bad, inconclusive := counts[check.RunFailed], counts[check.RunInconclusive]
 			err := output.Print(cmd.OutOrStdout(), all, func(w io.Writer) error {
 				text := fmt.Sprintf("check: %d passed, %d failed", len(args)-bad-inconclusive, bad)
 				if inconclusive > 0 {

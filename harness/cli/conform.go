@@ -22,7 +22,19 @@ import (
 
 func newConformCommand() *cobra.Command {
 	cmd := conform.NewConform("kmsharness", rules)
-	cmd.AddCommand(newConformReporterCommand(), newConformAggregatorCommand(), newConformOperatorCommand())
+	cmd.AddCommand(
+		newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
+without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
+  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --system mine.yaml`),
+		newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
+House rules, such as the reasons of the rollups, fail nothing without --strict.`,
+			`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig}'`),
+		newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
+Checks of what only this project's operator promises are not supported, each with its reason.`,
+			`  kmsharness conform operator --operator-patience 4 --operator-command 'my-operator {kubeconfig}'
+  kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`),
+	)
 	return cmd
 }
 
@@ -48,26 +60,6 @@ type healthFlags struct {
 	contract string
 	procs    int
 	sut      choose.Options
-}
-
-func newConformReporterCommand() *cobra.Command {
-	return newHealthCommand(health.Reporter, `Run scenarios of the catalogue with a reporter of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
-The journals of the plugins and the audit logs of the API servers are what it is judged by. House rules, which no source demands, fail nothing
-without --strict.`, `  kmsharness conform reporter --system my-reporter.yaml
-  kmsharness conform reporter --contract healthreports --focus 'TYPED|ACCEPTED' --system mine.yaml`)
-}
-
-func newConformAggregatorCommand() *cobra.Command {
-	return newHealthCommand(health.Aggregator, `Run scenarios of the catalogue with an aggregator of yours on a control plane with the real CRDs, and report which rules of the contract it keeps.
-House rules, such as the reasons of the rollups, fail nothing without --strict.`,
-		`  kmsharness conform aggregator --aggregator-command 'my-aggregator --kubeconfig {kubeconfig}'`)
-}
-
-func newConformOperatorCommand() *cobra.Command {
-	return newHealthCommand(health.Operator, `Run scenarios of the catalogue with an encryption operator of yours on a control plane with the real CRDs, and report which rules it keeps.
-Checks of what only this project's operator promises are not supported, each with its reason.`,
-		`  kmsharness conform operator --operator-patience 4 --operator-command 'my-operator {kubeconfig}'
-  kmsharness conform operator --backend sim --focus 'HO-PREFLIGHT'`)
 }
 
 // newHealthCommand certifies the program of a role, which is also the name of the suite.

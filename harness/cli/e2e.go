@@ -198,10 +198,7 @@ func e2eVerdict(code int, suiteErr error) error {
 	if code == program.ExitPassed && suiteErr != nil {
 		return fmt.Errorf("the suite failed although every scenario that was judged passed: %v", suiteErr)
 	}
-	if code != program.ExitPassed {
-		return &program.ExitError{Code: code}
-	}
-	return nil
+	return exit(code)
 }
 
 // suitePrograms finds the suite and its runner beside this program.

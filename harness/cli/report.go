@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -58,10 +59,12 @@ func writeReport(w io.Writer, output *printer.Output, o render.Options) error {
 		_, err := fmt.Fprintf(w, "report: %s\n%s\n%s\n", written.Summary.Counts(), written.Page, written.Markdown)
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	if code := written.Summary.ExitCode(); code != program.ExitPassed {
+	return cmp.Or(err, exit(written.Summary.ExitCode()))
+}
+
+// exit ends a command whose verdict has been printed.
+func exit(code int) error {
+	if code != program.ExitPassed {
 		return &program.ExitError{Code: code}
 	}
 	return nil

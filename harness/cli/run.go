@@ -103,10 +103,7 @@ func (f *runFlags) run(cmd *cobra.Command, paths []string) (err error) {
 	if err == nil {
 		err = inspect(cmd.Context(), progress, b, f.out)
 	}
-	if err == nil && code != program.ExitPassed {
-		err = &program.ExitError{Code: code}
-	}
-	return err
+	return cmp.Or(err, exit(code))
 }
 
 // all stops at a signal, and when repeating, or if asked to, at the first scenario that did not pass: its artifacts must survive.

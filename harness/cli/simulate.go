@@ -138,7 +138,7 @@ func (f *simulateFlags) simulate(cmd *cobra.Command, s simulation) (*swarm.Summa
 		fmt.Fprintf(w, "\nhistory: %s, sha256:%x\n", filepath.Join(last.Result.Dir, result.HistoryFile), last.Hash)
 	}
 	if err == nil && !f.noShrink {
-		shrinker := f.shrinker(line)
+		shrinker := newShrinker(f.out, line)
 		shrinker.Backends = append(shrinker.Backends, s.Backend)
 		err = shrinker.Failed(ctx, all, s.Plan)
 		line.Done()
@@ -159,9 +159,11 @@ func workerOf(cmd *cobra.Command) func(context.Context) *exec.Cmd {
 	}
 }
 
-// shrinker tries on the backend that kmsharness run has.
-func (f *simulateFlags) shrinker(line *printer.Progress) swarm.Shrinker {
-	return swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{})}, Out: f.out, Progress: showShrinking(line)}
+// newShrinker tries on the backend that kmsharness run has, and shows how short a scenario has become.
+func newShrinker(out string, line *printer.Progress) swarm.Shrinker {
+	return swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{})}, Out: out, Progress: func(name string, runs, steps int) {
+		line.Show(fmt.Sprintf("shrinking %s: %d steps after %d runs", name, steps, runs))
+	}}
 }
 
 // timing of reporters and aggregators. Another interval than production's has jitter and deadlines in the same proportion, but no
@@ -221,11 +223,4 @@ func showSeeds(p *printer.Progress, s *swarm.Summary, seeds int64, took time.Dur
 	virtual := time.Duration(s.VirtualSeconds * float64(time.Second))
 	p.Show(fmt.Sprintf("%d of %d seeds, %v of virtual time, %.0f times real time, %d did not pass", s.Seeds, seeds,
 		virtual.Round(time.Second), virtual.Seconds()/max(took.Seconds(), 1e-3), len(s.Failed)))
-}
-
-// showShrinking returns a function that shows how short a scenario has become.
-func showShrinking(p *printer.Progress) func(name string, runs, steps int) {
-	return func(name string, runs, steps int) {
-		p.Show(fmt.Sprintf("shrinking %s: %d steps after %d runs", name, steps, runs))
-	}
 }

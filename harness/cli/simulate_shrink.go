@@ -5,8 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/kmsharness/kmsharness/harness/backend"
-	"github.com/kmsharness/kmsharness/harness/cluster/virtual"
 	"github.com/kmsharness/kmsharness/harness/outdir"
 	"github.com/kmsharness/kmsharness/harness/scenario/standard"
 	"github.com/kmsharness/kmsharness/harness/swarm"
@@ -36,7 +34,8 @@ one that still violates the same invariant: OUT/NAME-min.yaml.`,
 			}
 			defer unlock()
 			line := printer.NewProgress(cmd.OutOrStdout())
-			shrinker := swarm.Shrinker{Backends: []backend.Backend{virtual.New(virtual.Options{})}, Runs: runs, Out: out, Progress: showShrinking(line)}
+			shrinker := newShrinker(out, line)
+			shrinker.Runs = runs
 			short, ok, err := shrinker.Shrink(cmd.Context(), s, seed)
 			line.Done()
 			switch {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/kmsharness/kmsharness/harness/record/tail"
 	"github.com/kmsharness/kmsharness/harness/undertest"
+	"github.com/kmsharness/kmsharness/internal/poll"
 	"github.com/kmsharness/kmsharness/internal/printer"
 	"github.com/kmsharness/kmsharness/internal/program"
 )
@@ -143,12 +144,8 @@ func copyLines(ctx context.Context, w io.Writer, path string, count func(line st
 		return err
 	})
 	defer f.Close()
-	for ctx.Err() == nil {
-		_ = f.Poll()
-		select {
-		case <-ticks:
-		case <-ctx.Done():
-		}
-	}
-	_ = f.Poll()
+	show := func() { _ = f.Poll() }
+	show()
+	poll.Each(ctx, ticks, show)
+	show()
 }
