@@ -38,20 +38,12 @@ func (s Scenario) WithDefaults() *Scenario {
 	t.Start = cmp.Or(t.Start, StartRunning)
 	t.Lifecycle = cmp.Or(t.Lifecycle, LifecycleDirect)
 	s.Operator = cmp.Or(s.Operator, Operators()[0])
-	if t.CRDs == history.CRDsTechPreview {
-		t.CRDs = ""
-	}
-	if t.AggregatorProfile == contract.AggregatorRollups {
-		t.AggregatorProfile = ""
-	}
+	omit(&t.CRDs, history.CRDsTechPreview)
+	omit(&t.AggregatorProfile, contract.AggregatorRollups)
+	omit(&t.ReporterToken, TokenBound)
+	omit(&t.AggregatorConnectivity, history.ConnectService)
 	if t.Timing != TimingProduction {
 		t.Timing = ""
-	}
-	if t.ReporterToken == TokenBound {
-		t.ReporterToken = ""
-	}
-	if t.AggregatorConnectivity == history.ConnectService {
-		t.AggregatorConnectivity = ""
 	}
 	if t.Connectivity == "" {
 		t.Connectivity, t.AnyConnectivity = history.ConnectLoopback, true

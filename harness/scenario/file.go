@@ -72,11 +72,6 @@ func (s *Scenario) file() file {
 		metadata{s.Name, s.Title, s.Area, s.Labels, s.OnlyKind, s.Covers},
 		spec{s.Topology, s.Contract, s.Operator, s.ClusterOperator, s.Excused, s.Steps},
 	}
-	omit := func(p *string, standard string) {
-		if *p == standard {
-			*p = ""
-		}
-	}
 	t := &f.Spec.Topology
 	omit(&f.Spec.Operator, Operators()[0])
 	omit(&t.Start, StartRunning)
@@ -92,6 +87,13 @@ func (s *Scenario) file() file {
 		t.APIServers = nil
 	}
 	return f
+}
+
+// omit leaves out what has its default.
+func omit(p *string, standard string) {
+	if *p == standard {
+		*p = ""
+	}
 }
 
 // Encode writes s as a file that Parse reads as the same scenario. What has its default is left out.
