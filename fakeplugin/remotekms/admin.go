@@ -2,7 +2,6 @@ package remotekms
 
 import (
 	"context"
-	"crypto/rand"
 	"maps"
 	"path"
 	"slices"
@@ -21,13 +20,7 @@ func (k *KMS) Rotate(_ context.Context, key string, reuse int) (keyring.KEK, err
 // Recreate deletes a key for good, and makes another under its name. Versions begin with 1 again.
 func (k *KMS) Recreate(key string) (keyring.KEK, error) {
 	return k.changeKey("recreate", key, func(*keyring.Ring) (keyring.KEK, error) {
-		ring := keyring.New(rand.Reader)
-		kek, err := ring.Rotate(k.clock.Now())
-		if err == nil {
-			k.mu.Lock()
-			k.rings[key] = ring
-			k.mu.Unlock()
-		}
+		_, kek, err := k.create(key)
 		return kek, err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/endpoint"
@@ -113,11 +114,7 @@ func (c *Client) Healthy(ctx context.Context) error {
 }
 
 func keyPath(key string, parts ...string) string {
-	path := "/v1/keys/" + url.PathEscape(key)
-	for _, part := range parts {
-		path += "/" + part
-	}
-	return path
+	return "/v1/keys/" + url.PathEscape(key) + "/" + strings.Join(parts, "/")
 }
 
 // do tells a refusal, which is an answer, from silence.

@@ -235,15 +235,23 @@ func (k *KMS) ensure(key string) (*keyring.Ring, error) {
 	case len(k.rings) >= MaxKeys:
 		return nil, refuse(keyring.CodeInvalid, "there are %d keys already, no more are allowed", MaxKeys)
 	}
-	ring := keyring.New(rand.Reader)
-	kek, err := ring.Rotate(k.clock.Now())
+	ring, kek, err := k.create(key)
 	if err != nil {
 		return nil, fmt.Errorf("create key %s: %w", key, err)
 	}
-	k.mu.Lock()
-	k.rings[key] = ring
-	k.mu.Unlock()
 	err = k.save()
 	k.record(Operation{Op: "create", Key: key, KEKID: kek.ID, Version: kek.Version}, err)
 	return ring, err
+}
+
+// create puts a ring with a first KEK in the place of a key. The caller holds k.change.
+func (k *KMS) create(key string) (*keyring.Ring, keyring.KEK, error) {
+	ring := keyring.New(rand.Reader)
+	kek, err := ring.Rotate(k.clock.Now())
+	if err == nil {
+		k.mu.Lock()
+		k.rings[key] = ring
+		k.mu.Unlock()
+	}
+	return ring, kek, err
 }
