@@ -155,7 +155,8 @@ func Decide(active []Active, m Method, now time.Time, rng Rand) Plan {
 	var plan Plan
 	for i := range active {
 		a := &active[i]
-		if !a.couldStrike(m, now) || (a.Fault.Probability < 1 && rng.Float64() >= a.Fault.Probability) {
+		could := a.Fault.definition.strikesCalls() && !a.Over(now) && !a.Spent() && slices.Contains(a.Fault.Methods, m)
+		if !could || a.Fault.Probability < 1 && rng.Float64() >= a.Fault.Probability {
 			continue
 		}
 		s := Strike{Active: a, Method: m, Now: now, Rand: rng, Plan: &plan}
@@ -170,8 +171,4 @@ func Decide(active []Active, m Method, now time.Time, rng Rand) Plan {
 		}
 	}
 	return plan
-}
-
-func (a *Active) couldStrike(m Method, now time.Time) bool {
-	return a.Fault.definition.strikesCalls() && !a.Over(now) && !a.Spent() && slices.Contains(a.Fault.Methods, m)
 }

@@ -14,7 +14,7 @@ func (k *KMS) Rotate(_ context.Context, key string, reuse int) (keyring.KEK, err
 	if reuse > 0 {
 		return k.changeKey("reuse", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Reuse(reuse) })
 	}
-	return k.changeKey("rotate", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Rotate(k.clock.Now()) })
+	return k.changeKey("rotate", key, func(r *keyring.Ring) (keyring.KEK, error) { return r.Rotate(k.o.Clock.Now()) })
 }
 
 // Recreate deletes a key for good, and makes another under its name. Versions begin with 1 again.

@@ -28,7 +28,7 @@ type Operation struct {
 func (o Operation) WithSeq(seq uint64) Operation { o.Seq = seq; return o }
 
 func (k *KMS) record(o Operation, err error) {
-	o.Time, o.Code = k.clock.Now().UTC(), "ok"
+	o.Time, o.Code = k.o.Clock.Now().UTC(), "ok"
 	if err != nil {
 		o.Code, o.Detail = Code(err), journal.Text(err.Error())
 	}
@@ -36,9 +36,9 @@ func (k *KMS) record(o Operation, err error) {
 		o.Code = "unreachable"
 	}
 	o.UID = journal.Text(o.UID)
-	k.journal.Append(o)
-	if ctx := context.Background(); k.log.Enabled(ctx, slog.LevelInfo) {
-		k.log.LogAttrs(ctx, slog.LevelInfo, o.Op, slog.String("uid", o.UID), slog.String("plugin", o.Plugin), slog.String("key", o.Key),
+	k.o.Journal.Append(o)
+	if ctx := context.Background(); k.o.Log.Enabled(ctx, slog.LevelInfo) {
+		k.o.Log.LogAttrs(ctx, slog.LevelInfo, o.Op, slog.String("uid", o.UID), slog.String("plugin", o.Plugin), slog.String("key", o.Key),
 			slog.String("kekID", o.KEKID), slog.String("code", o.Code))
 	}
 }

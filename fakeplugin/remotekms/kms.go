@@ -34,10 +34,7 @@ type Options struct {
 
 // KMS is the model. It is safe for concurrent use.
 type KMS struct {
-	clock     clock.Clock
-	journal   *journal.Log[Operation]
-	log       *slog.Logger
-	stateFile string
+	o Options
 
 	change sync.Mutex // one change at a time, with its state file
 	mu     sync.RWMutex
@@ -51,16 +48,16 @@ type KMS struct {
 
 // New is a KMS with what its state file holds, if there is one.
 func New(o Options) (*KMS, error) {
-	k := &KMS{clock: o.Clock, journal: o.Journal, log: o.Log, stateFile: o.StateFile, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}, windows: map[string]window{}}
-	if k.clock == nil {
-		k.clock = clock.RealClock{}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
 	}
-	if k.journal == nil {
-		k.journal = journal.New[Operation](journal.DefaultCapacity, nil)
+	if o.Journal == nil {
+		o.Journal = journal.New[Operation](journal.DefaultCapacity, nil)
 	}
-	if k.log == nil {
-		k.log = slog.New(slog.DiscardHandler)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
+	k := &KMS{o: o, rings: map[string]*keyring.Ring{}, leases: map[string]Lease{}, windows: map[string]window{}}
 	return k, k.load()
 }
 
@@ -94,7 +91,7 @@ func describe(name string, ring *keyring.Ring) Key {
 // Encrypt implements Service.
 func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyring.Ref, plaintext []byte) (Sealed, error) {
 	var sealed Sealed
-	began := k.clock.Now().UTC()
+	began := k.o.Clock.Now().UTC()
 	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
 		sealed.Ciphertext, sealed.KEK, err = ring.Seal(ref, plaintext)
 		return sealed.KEK, err
@@ -106,7 +103,7 @@ func (k *KMS) Encrypt(ctx context.Context, caller Caller, key string, ref keyrin
 // Decrypt implements Service.
 func (k *KMS) Decrypt(ctx context.Context, caller Caller, key string, ciphertext []byte) ([]byte, error) {
 	var plaintext []byte
-	began := k.clock.Now().UTC()
+	began := k.o.Clock.Now().UTC()
 	kek, err := k.use(ctx, caller, key, func(ring *keyring.Ring) (kek keyring.KEK, err error) {
 		plaintext, kek, err = ring.Open(ciphertext)
 		return kek, err
@@ -144,7 +141,7 @@ func (k *KMS) admit(ctx context.Context, caller Caller) (Rule, error) {
 	}
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return t, k.leases[caller.Plugin].Usable(caller.Lease, k.clock.Now())
+	return t, k.leases[caller.Plugin].Usable(caller.Lease, k.o.Clock.Now())
 }
 
 // Lease implements Service.
@@ -167,7 +164,7 @@ func (k *KMS) grant(ctx context.Context, caller Caller, terms Terms) (lease Leas
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.clock.Now()
+	now := k.o.Clock.Now()
 	if caller.Lease != "" {
 		lease, err = k.leases[caller.Plugin].Renewed(caller.Lease, terms, now)
 	} else {
@@ -201,7 +198,7 @@ func (k *KMS) reach(ctx context.Context, caller Caller) (Rule, error) {
 	if t.Latency == 0 {
 		return t, nil
 	}
-	timer := k.clock.NewTimer(time.Duration(t.Latency))
+	timer := k.o.Clock.NewTimer(time.Duration(t.Latency))
 	defer timer.Stop()
 	select {
 	case <-timer.C():
@@ -247,7 +244,7 @@ func (k *KMS) ensure(key string) (*keyring.Ring, error) {
 // create puts a ring with a first KEK in the place of a key. The caller holds k.change.
 func (k *KMS) create(key string) (*keyring.Ring, keyring.KEK, error) {
 	ring := keyring.New(rand.Reader)
-	kek, err := ring.Rotate(k.clock.Now())
+	kek, err := ring.Rotate(k.o.Clock.Now())
 	if err == nil {
 		k.mu.Lock()
 		k.rings[key] = ring

@@ -208,7 +208,7 @@ func TestUIDReachesTheJournal(t *testing.T) {
 		if _, err := s.Encrypt(ctx, me, "key-1", keyring.Ref{Version: 1}, []byte("seed")); err != nil {
 			t.Fatal(err)
 		}
-		ops, _ := k.journal.After(0, 10)
+		ops, _ := k.o.Journal.After(0, 10)
 		last := ops[len(ops)-1]
 		if last.Op != "encrypt" || last.UID != "uid-1" || last.Plugin != "cp-1/1" || last.Code != "ok" || last.KEKID == "" {
 			t.Errorf("journal: %+v", ops)

@@ -67,7 +67,7 @@ func Handler(k *KMS, token string) http.Handler {
 	mux.Handle("GET /v1/rules", httpjson.Handler(func(*http.Request) (any, error) { return k.Rules(), nil }))
 	mux.Handle("PUT /v1/rules", handle(func(_ *http.Request, r Rule) (any, error) { return r, k.SetRule(r) }))
 	mux.Handle("DELETE /v1/rules", handle(func(r *http.Request, _ struct{}) (any, error) { return nil, k.DeleteRule(r.URL.Query().Get("caller")) }))
-	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { journal.Serve(w, r, k.journal, nil) })
+	mux.HandleFunc("GET /v1/journal", func(w http.ResponseWriter, r *http.Request) { journal.Serve(w, r, k.o.Journal, nil) })
 	return httpjson.WithToken(httpjson.NotFound(mux), token)
 }
 

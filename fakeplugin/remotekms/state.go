@@ -22,10 +22,10 @@ type state struct {
 const stateVersion = 1
 
 func (k *KMS) load() error {
-	if k.stateFile == "" {
+	if k.o.StateFile == "" {
 		return nil
 	}
-	b, err := os.ReadFile(k.stateFile)
+	b, err := os.ReadFile(k.o.StateFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -34,11 +34,11 @@ func (k *KMS) load() error {
 	}
 	var s state
 	if err := json.Unmarshal(b, &s); err != nil || s.Version != stateVersion {
-		return fmt.Errorf("state file %s is not one of this KMS (version %d): move it away to begin with new keys", k.stateFile, stateVersion)
+		return fmt.Errorf("state file %s is not one of this KMS (version %d): move it away to begin with new keys", k.o.StateFile, stateVersion)
 	}
 	for name, snapshot := range s.Keys {
 		if k.rings[name], err = keyring.Restore(rand.Reader, snapshot); err != nil {
-			return fmt.Errorf("state file %s: key %.64q: %w", k.stateFile, name, err)
+			return fmt.Errorf("state file %s: key %.64q: %w", k.o.StateFile, name, err)
 		}
 	}
 	k.rules = s.Rules
@@ -46,7 +46,7 @@ func (k *KMS) load() error {
 }
 
 func (k *KMS) save() error {
-	if k.stateFile == "" {
+	if k.o.StateFile == "" {
 		return nil
 	}
 	s := state{Version: stateVersion, Keys: map[string]keyring.Snapshot{}, Rules: k.Rules()}
@@ -57,7 +57,7 @@ func (k *KMS) save() error {
 	if err != nil {
 		return fmt.Errorf("encode the state of the KMS: %w", err)
 	}
-	if err := atomicfile.Write(k.stateFile, b, 0o600); err != nil {
+	if err := atomicfile.Write(k.o.StateFile, b, 0o600); err != nil {
 		return fmt.Errorf("save the state of the KMS: %w", err)
 	}
 	return nil

@@ -16,7 +16,7 @@ func (k *KMS) take(what, plugin string, most int, period time.Duration) error {
 	if most == 0 {
 		return nil
 	}
-	now, w := k.clock.Now(), k.windows[what+plugin]
+	now, w := k.o.Clock.Now(), k.windows[what+plugin]
 	if now.Sub(w.from) >= period {
 		w = window{from: now}
 	}

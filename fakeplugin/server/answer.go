@@ -57,7 +57,7 @@ func (s *Server) falseKeyID(honest string, e fault.Edit) string {
 	case e.KEKVersion == 0:
 		return e.Value
 	}
-	return cmp.Or(s.plugin.KeyID(s.plugin.View().KEK(e.KEKVersion)), honest)
+	return cmp.Or(s.o.Plugin.KeyID(s.o.Plugin.View().KEK(e.KEKVersion)), honest)
 }
 
 func pad(s string, size int) string {

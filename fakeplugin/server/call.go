@@ -19,7 +19,7 @@ import (
 func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := s.clock.Now()
 	m := methodOf(info.FullMethod)
-	plan := s.program.Plan(m)
+	plan := s.o.Program.Plan(m)
 	ctx, req = received(ctx, plan, req)
 	var trueID string
 	a := s.perform(ctx, plan, func() (any, error) {
@@ -68,7 +68,8 @@ func (s *Server) perform(ctx context.Context, plan fault.Plan, honest func() (an
 		return s.reset(ctx, 0)
 	}
 	if plan.Reset != nil && a.outcome == journal.Answered {
-		return s.truncate(ctx, a.resp, plan.Reset.After)
+		a.outcome = journal.Reset
+		return s.breakAfter(ctx, plan.Reset.After, a, func(c *conn) { c.truncate.Store(true) })
 	}
 	return a
 }
@@ -94,10 +95,6 @@ func (s *Server) wait(ctx context.Context, h fault.Wait) bool {
 // reset breaks the call's connection; its context ends with it.
 func (s *Server) reset(ctx context.Context, after time.Duration) answer {
 	return s.breakAfter(ctx, after, answer{err: errBroken, outcome: journal.Reset}, func(c *conn) { _ = c.Close() })
-}
-
-func (s *Server) truncate(ctx context.Context, resp any, after time.Duration) answer {
-	return s.breakAfter(ctx, after, answer{resp: resp, outcome: journal.Reset}, func(c *conn) { c.truncate.Store(true) })
 }
 
 // breakAfter waits, and does something to the call's connection.

@@ -12,16 +12,16 @@ func (s *Server) Inject(f fault.Fault) (fault.Active, error) {
 	if err := s.possible(f); err != nil {
 		return fault.Active{}, err
 	}
-	a, err := s.program.Inject(f)
+	a, err := s.o.Program.Inject(f)
 	if err != nil {
 		return a, err
 	}
 	if err := s.apply(); err != nil {
-		s.program.Release(fault.ByID(a.ID))
+		s.o.Program.Release(fault.ByID(a.ID))
 		return a, fmt.Errorf("inject %s: %w", f.Name, err)
 	}
 	s.changed()
-	s.log.Info("fault injected", "id", a.ID, "fault", f.Name, "params", f.Params())
+	s.o.Log.Info("fault injected", "id", a.ID, "fault", f.Name, "params", f.Params())
 	return a, nil
 }
 
@@ -37,9 +37,9 @@ func (s *Server) possible(f fault.Fault) error {
 
 // Release ends the faults that match. When it returns the socket is good again, or as other faults want it.
 func (s *Server) Release(match func(fault.Active) bool) ([]fault.Active, error) {
-	ended := s.program.Release(match)
+	ended := s.o.Program.Release(match)
 	for _, a := range ended {
-		s.log.Info("fault released", "id", a.ID, "fault", a.Fault.Name, "hits", a.Hits)
+		s.o.Log.Info("fault released", "id", a.ID, "fault", a.Fault.Name, "hits", a.Hits)
 	}
 	s.changed()
 	if err := s.apply(); err != nil {
@@ -50,18 +50,18 @@ func (s *Server) Release(match func(fault.Active) bool) ([]fault.Active, error) 
 
 // SetProfile makes the plugin stand for a provider, or none: its key_id, its latencies, its failures.
 func (s *Server) SetProfile(p *profile.Profile) error {
-	of, ok := s.plugin.(Profiled)
+	of, ok := s.o.Plugin.(Profiled)
 	switch {
 	case ok:
 		of.SetProfile(p)
 	case p != nil:
 		return fmt.Errorf("profile %s: this plugin is in front of another one, whose provider it cannot change", p.Name)
 	}
-	s.program.SetProfile(p)
+	s.o.Program.SetProfile(p)
 	return nil
 }
 
-func (s *Server) Faults() []fault.Active { return s.program.List() }
+func (s *Server) Faults() []fault.Active { return s.o.Program.List() }
 
 // State is a plugin instance at a glance.
 type State struct {
@@ -85,22 +85,22 @@ type State struct {
 }
 
 func (s *Server) State() State {
-	v := s.plugin.View()
+	v := s.o.Plugin.View()
 	name, behind := "", ""
-	if p := profileOf(s.plugin); p != nil {
+	if p := profileOf(s.o.Plugin); p != nil {
 		name = p.Name
 	}
-	if up, ok := s.plugin.(Upstream); ok {
+	if up, ok := s.o.Plugin.(Upstream); ok {
 		behind = up.Endpoint()
 	}
 	st := State{
 		Profile: name, Upstream: behind,
 		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
-		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.journal.Last(),
-		Key: s.plugin.Key(), KEKID: s.plugin.KeyID(v.Noticed), KEKVersion: v.Noticed.Version, LatestKEKID: s.plugin.KeyID(v.Latest),
-		NoticeLag: s.plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
+		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.o.Journal.Last(),
+		Key: s.o.Plugin.Key(), KEKID: s.o.Plugin.KeyID(v.Noticed), KEKVersion: v.Noticed.Version, LatestKEKID: s.o.Plugin.KeyID(v.Latest),
+		NoticeLag: s.o.Plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
 	}
-	if err := s.journal.Err(); err != nil {
+	if err := s.o.Journal.Err(); err != nil {
 		st.JournalErr = err.Error()
 	}
 	return st

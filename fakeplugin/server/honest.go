@@ -61,7 +61,7 @@ func profileOf(p Plugin) *profile.Profile {
 
 // connect makes the connection to the plugin behind s for one of a client's, if there is a plugin behind s.
 func (s *Server) connect(client *conn) error {
-	up, ok := s.plugin.(Upstream)
+	up, ok := s.o.Plugin.(Upstream)
 	if !ok {
 		return nil
 	}

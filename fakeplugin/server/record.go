@@ -20,10 +20,10 @@ func (s *Server) record(m fault.Method, req any, plan fault.Plan, a answer, bega
 	c := journal.Call{
 		Node: s.o.Node, KeyID: s.o.KeyID, Method: string(m),
 		Began: began.UTC(), Ended: ended.UTC(), LatencyMS: float64(ended.Sub(began).Microseconds()) / 1000,
-		NoticedKEKID: s.plugin.KeyID(s.plugin.View().Noticed), Faults: plan.Faults,
+		NoticedKEKID: s.o.Plugin.KeyID(s.o.Plugin.View().Noticed), Faults: plan.Faults,
 	}
 	a.describe(&c, req, unreadable)
-	s.journal.Append(c)
+	s.o.Journal.Append(c)
 	s.logCall(c)
 }
 
@@ -78,12 +78,12 @@ func describeResponse(c *journal.Call, a answer) {
 // debugging only. So has it of Status, which is polled.
 func (s *Server) logCall(c journal.Call) {
 	level := slog.LevelInfo
-	if c.Method == string(fault.Status) || s.journal.Written() {
+	if c.Method == string(fault.Status) || s.o.Journal.Written() {
 		level = slog.LevelDebug
 	}
 	ctx := context.Background()
-	if !s.log.Enabled(ctx, level) {
+	if !s.o.Log.Enabled(ctx, level) {
 		return
 	}
-	s.log.LogAttrs(ctx, level, c.Method, slog.String("uid", c.UID), slog.String("code", c.Code), slog.String("kekID", c.NoticedKEKID))
+	s.o.Log.LogAttrs(ctx, level, c.Method, slog.String("uid", c.UID), slog.String("code", c.Code), slog.String("kekID", c.NoticedKEKID))
 }

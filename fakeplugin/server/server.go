@@ -39,10 +39,6 @@ type Options struct {
 // Server is one plugin instance on its socket.
 type Server struct {
 	o       Options
-	plugin  Plugin
-	program *fault.Program
-	journal *journal.Log[journal.Call]
-	log     *slog.Logger
 	clock   clock.WithTicker
 	grpc    *grpc.Server
 	socket  *socket
@@ -86,10 +82,7 @@ func New(o Options) *Server {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	o.Program.SetProfile(profileOf(o.Plugin))
-	s := &Server{
-		o: o, plugin: o.Plugin, program: o.Program, journal: o.Journal, log: o.Log, clock: o.Host.Clock(),
-		started: o.Host.Clock().Now(), wake: make(chan struct{}, 1),
-	}
+	s := &Server{o: o, clock: o.Host.Clock(), started: o.Host.Clock().Now(), wake: make(chan struct{}, 1)}
 	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
@@ -100,7 +93,7 @@ func New(o Options) *Server {
 
 func (s *Server) serve(l net.Listener) {
 	if err := s.grpc.Serve(l); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {
-		s.log.Error("serve", "error", err.Error())
+		s.o.Log.Error("serve", "error", err.Error())
 	}
 }
 
@@ -116,9 +109,9 @@ func (s *Server) Start() error {
 // Run keeps the socket as the fault program wants it until ctx ends, then stops serving and removes the socket.
 func (s *Server) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		next, ok := s.program.Expire()
+		next, ok := s.o.Program.Expire()
 		if err := s.apply(); err != nil {
-			s.log.Error("apply the faults", "error", err.Error())
+			s.o.Log.Error("apply the faults", "error", err.Error())
 			next, ok = s.clock.Now().Add(retryInterval), true
 		}
 		s.exitIfRequested(ctx)
@@ -146,7 +139,7 @@ func (s *Server) sleep(ctx context.Context, next time.Time, limited bool) {
 }
 
 func (s *Server) exitIfRequested(ctx context.Context) {
-	code := s.program.Socket().Exit
+	code := s.o.Program.Socket().Exit
 	if code == nil || s.o.Exit == nil {
 		return
 	}
@@ -171,7 +164,7 @@ func (s *Server) drain() {
 }
 
 // apply makes the socket what the faults in force want.
-func (s *Server) apply() error { return s.socket.become(s.program.Socket) }
+func (s *Server) apply() error { return s.socket.become(s.o.Program.Socket) }
 
 // changed tells Run that other faults are in force: the next one to expire may be another.
 func (s *Server) changed() {

@@ -151,7 +151,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.inject("hang")
 	ctx, stop := context.WithCancel(t.Context())
-	second := New(Options{Listen: endpoint.Endpoint{Network: "unix", Address: openDir(t) + "/kms-2.sock"}, KeyID: "2", Plugin: &plugin.Service{Plugin: w.plugin}, Program: w.server.program})
+	second := New(Options{Listen: endpoint.Endpoint{Network: "unix", Address: openDir(t) + "/kms-2.sock"}, KeyID: "2", Plugin: &plugin.Service{Plugin: w.plugin}, Program: w.server.o.Program})
 	w.Expect(second.Start()).To(Succeed())
 	done := make(chan error, 1)
 	go func() { done <- second.Run(ctx) }()

@@ -171,7 +171,7 @@ func (w *world) healthy() {
 
 // last is the newest call of a method in the journal.
 func (w *world) last(m fault.Method) journal.Call {
-	calls, _ := w.server.journal.After(0, journal.DefaultCapacity)
+	calls, _ := w.server.o.Journal.After(0, journal.DefaultCapacity)
 	for i := len(calls) - 1; i >= 0; i-- {
 		if calls[i].Method == string(m) {
 			return calls[i]
