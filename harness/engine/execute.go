@@ -134,25 +134,21 @@ func (x Execution) save(r result.Result, err error) result.Result {
 	return r
 }
 
-func (x Execution) preparing() func(string) {
-	if x.Preparing == nil {
-		return x.Progress
-	}
-	return x.Preparing
-}
-
 func (x Execution) execute(ctx context.Context, b backend.Backend, s *scenario.Scenario, dir string, r *result.Result) (err error) {
-	to, shut, err := x.historyIn(dir)
+	to, logs, shut, err := x.historyIn(dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, shut()) }()
+	if x.Preparing == nil {
+		x.Preparing = x.Progress
+	}
 	x.Log = history.NewLog(to)
 	if x.Buffer != nil {
 		x.Log = history.NewLogIn(to, *x.Buffer)
 		defer func() { *x.Buffer = x.Log.Buffer() }()
 	}
-	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: x.logs(dir), Progress: x.preparing(),
+	env, err := x.prepare(ctx, b, backend.Spec{Scenario: s, Seed: x.Seed, Log: x.Log, OutDir: logs, Progress: x.Preparing,
 		FailedBoot: func(cause string) { r.FailedBoots = append(r.FailedBoots, cause) }})
 	preparation := x.Runtime.Now().Sub(x.Began)
 	if err != nil {
@@ -194,26 +190,19 @@ func (x Execution) prepare(ctx context.Context, b backend.Backend, spec backend.
 	return env, err
 }
 
-func (x Execution) historyIn(dir string) (to io.Writer, shut func() error, err error) {
+// historyIn is where the history goes, and where the logs of processes are kept; empty: nowhere.
+func (x Execution) historyIn(dir string) (to io.Writer, logs string, shut func() error, err error) {
 	if x.History != nil {
-		return x.History, func() error { return nil }, nil
+		return x.History, "", func() error { return nil }, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("make the output directory: %w", err)
+		return nil, "", nil, fmt.Errorf("make the output directory: %w", err)
 	}
 	file, err := os.Create(filepath.Join(dir, result.HistoryFile))
 	if err != nil {
-		return nil, nil, fmt.Errorf("write the history: %w", err)
+		return nil, "", nil, fmt.Errorf("write the history: %w", err)
 	}
-	return file, file.Close, nil
-}
-
-// logs is where the logs of processes are kept; empty: nowhere.
-func (x Execution) logs(dir string) string {
-	if x.History != nil {
-		return ""
-	}
-	return dir
+	return file, dir, file.Close, nil
 }
 
 // release runs also after ctx has ended: an interrupted run must not leave processes or containers behind.
