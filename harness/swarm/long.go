@@ -62,16 +62,12 @@ func (d longDrawing) longDisturbances(subjects []subject) []steps {
 		out = append(out, d.longDisturbance(s, m, mostSteps/len(subjects)))
 		d.brief = false
 	}
-	if !acts(out) { // a seed without any fault shows nothing
+	if !slices.ContainsFunc(slices.Concat(out...), func(s scenario.Step) bool { return s.Wait.IsZero() }) { // a seed without any fault shows nothing
 		d.brief = true
 		out[0] = slices.Insert(out[0], 1, subjects[0].episode()...)
 		d.brief = false
 	}
 	return out
-}
-
-func acts(disturbances []steps) bool {
-	return slices.ContainsFunc(slices.Concat(disturbances...), func(s scenario.Step) bool { return s.Wait.IsZero() })
 }
 
 func (d longDrawing) longDisturbance(s subject, m mood, most int) (row steps) {

@@ -43,12 +43,6 @@ func Size(s *scenario.Scenario) Measure {
 	return m
 }
 
-func with(s *scenario.Scenario, steps []scenario.Step) *scenario.Scenario {
-	out := *s
-	out.Steps = steps
-	return &out
-}
-
 // fewest is the size of pieces from which on every place is tried for them, not only every piece: a fault, a pause and its end
 // are three steps that begin anywhere.
 const fewest = 4

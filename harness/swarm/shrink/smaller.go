@@ -110,13 +110,14 @@ func (m minimizer) shorter(s *scenario.Scenario, n int) (out []*scenario.Scenari
 	})
 	for _, text := range m.durations(wait) {
 		at = 0
-		out = append(out, with(s, mapped(s.Steps, func(step scenario.Step) scenario.Step {
+		shorter := mapped(s.Steps, func(step scenario.Step) scenario.Step {
 			if at == n {
 				step.Wait = scenario.D(text)
 			}
 			at++
 			return step
-		})))
+		})
+		out = append(out, changed(s, func(s *scenario.Scenario) { s.Steps = shorter }))
 	}
 	return out
 }

@@ -8,8 +8,10 @@ import (
 
 // timeline takes out steps, and groups that are no more than what is in them.
 func (m minimizer) timeline(s *scenario.Scenario) *scenario.Scenario {
-	steps := m.steps(s.Steps, false, func(steps []scenario.Step) *scenario.Scenario { return with(s, steps) })
-	return with(s, steps)
+	with := func(steps []scenario.Step) *scenario.Scenario {
+		return changed(s, func(s *scenario.Scenario) { s.Steps = steps })
+	}
+	return with(m.steps(s.Steps, false, with))
 }
 
 // complete is the scenario that has these steps in the place that is being worked at.
