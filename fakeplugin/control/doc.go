@@ -7,24 +7,12 @@ import (
 	_ "embed"
 	"time"
 
-	"github.com/kmsharness/kmsharness/fakeplugin/fault"
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
-	"github.com/kmsharness/kmsharness/fakeplugin/profile"
-	"github.com/kmsharness/kmsharness/fakeplugin/server"
 )
 
 //go:embed openapi.yaml
 var openAPI []byte
-
-// Instance is the plugin instance that is controlled.
-type Instance interface {
-	State() server.State
-	Faults() []fault.Active
-	Inject(fault.Fault) (fault.Active, error)
-	Release(match func(fault.Active) bool) ([]fault.Active, error)
-	SetProfile(*profile.Profile) error
-}
 
 // Keys are what the plugin knows of, and may do with, its remote key.
 type Keys interface {

@@ -10,12 +10,13 @@ import (
 	"github.com/kmsharness/kmsharness/fakeplugin/httpjson"
 	"github.com/kmsharness/kmsharness/fakeplugin/journal"
 	"github.com/kmsharness/kmsharness/fakeplugin/plugin"
+	"github.com/kmsharness/kmsharness/fakeplugin/server"
 )
 
 type API struct {
 	// Faults are those that can be injected, and the profiles that can be set.
 	Faults   fault.Catalogue
-	Instance Instance
+	Instance *server.Server // that is controlled
 	Keys     Keys
 	Journal  *journal.Log[journal.Call]
 	Token    string // required of every request, unless it is empty
