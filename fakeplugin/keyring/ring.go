@@ -64,14 +64,7 @@ func (r *Ring) Rotate(now time.Time) (KEK, error) {
 // Reuse makes an earlier version current again under its old id. A KMS must never do that (KMS v2: a key_id is
 // never re-used, even when an old KEK returns); it is for the tests that want to see what happens then.
 func (r *Ring) Reuse(version int) (KEK, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, err := r.byVersion(version)
-	if err != nil {
-		return KEK{}, err
-	}
-	r.current = version
-	return k.KEK, nil
+	return r.change(version, func(*kek) { r.current = version })
 }
 
 // Current is the KEK that new ciphertexts should use; ok is false before the first rotation.
@@ -102,13 +95,17 @@ func (r *Ring) SetState(version int, s State, denied []Operation) (KEK, error) {
 	if err := validState(s, denied); err != nil {
 		return KEK{}, err
 	}
+	return r.change(version, func(k *kek) { k.State, k.Denied = s, slices.Clone(denied) })
+}
+
+func (r *Ring) change(version int, do func(*kek)) (KEK, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, err := r.byVersion(version)
 	if err != nil {
 		return KEK{}, err
 	}
-	k.State, k.Denied = s, slices.Clone(denied)
+	do(k)
 	r.list = nil
 	return k.KEK, nil
 }

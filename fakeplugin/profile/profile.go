@@ -78,21 +78,14 @@ func (a Answer) String() string {
 
 // Failure finds a failure by its name.
 func (p *Profile) Failure(name string) (Failure, error) {
+	var known []string
 	for _, f := range p.Failures {
 		if f.Name == name {
 			return f, nil
 		}
+		known = append(known, f.Name)
 	}
-	return Failure{}, fmt.Errorf("the profile %s has no failure %.64q (it has: %s)", p.Name, name, strings.Join(p.FailureNames(), ", "))
-}
-
-// FailureNames are the names of its failures, in the order of the file.
-func (p *Profile) FailureNames() []string {
-	names := make([]string, len(p.Failures))
-	for i, f := range p.Failures {
-		names[i] = f.Name
-	}
-	return names
+	return Failure{}, fmt.Errorf("the profile %s has no failure %.64q (it has: %s)", p.Name, name, strings.Join(known, ", "))
 }
 
 // Strikes are the methods that it names, in the order of the API.

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/encoding/proto"
 	kmsapi "k8s.io/kms/apis/v2"
 	"k8s.io/utils/clock"
 
@@ -83,7 +85,7 @@ func New(o Options) *Server {
 	}
 	o.Program.SetProfile(profileOf(o.Plugin))
 	s := &Server{o: o, clock: o.Host.Clock(), started: o.Host.Clock().Now(), wake: make(chan struct{}, 1)}
-	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(newCodec()), grpc.UnaryInterceptor(s.intercept),
+	s.grpc = grpc.NewServer(grpc.ForceServerCodecV2(codec{encoding.GetCodecV2(proto.Name)}), grpc.UnaryInterceptor(s.intercept),
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)

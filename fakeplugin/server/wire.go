@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/grpc/encoding"
-	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	kmsapi "k8s.io/kms/apis/v2"
@@ -61,8 +60,6 @@ type wire []byte
 
 // codec is protobuf, except that a wire goes out as it is.
 type codec struct{ encoding.CodecV2 }
-
-func newCodec() codec { return codec{encoding.GetCodecV2(proto.Name)} }
 
 // Marshal implements encoding.CodecV2.
 func (c codec) Marshal(v any) (mem.BufferSlice, error) {
