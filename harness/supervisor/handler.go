@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -23,18 +24,13 @@ func handler(p *program) http.Handler {
 	return mux
 }
 
-// verb carries on when the caller goes away: what was begun to a process has to come to its end.
+// verb carries on when the caller goes away: what was begun to a process has to come to its end. A verb that the journal does not tell of is not
+// called done: the history would lie.
 func verb(p *program, do func(context.Context) error) http.Handler {
-	return httpjson.Handler(func(r *http.Request) (any, error) { return answer(p, do(context.WithoutCancel(r.Context()))) })
-}
-
-// answer refuses to call a verb done that the journal does not tell of: the history would lie.
-func answer(p *program, err error) (any, error) {
-	if err == nil {
-		err = p.journal.Err()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.State(), nil
+	return httpjson.Handler(func(r *http.Request) (any, error) {
+		if err := cmp.Or(do(context.WithoutCancel(r.Context())), p.journal.Err()); err != nil {
+			return nil, err
+		}
+		return p.State(), nil
+	})
 }
