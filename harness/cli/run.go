@@ -164,9 +164,9 @@ func (f *runFlags) again(ctx context.Context, w io.Writer, b backend.Backend, sc
 	return nil
 }
 
-type execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result
-
-func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario, execute execute) result.Result {
+// one runs a scenario, by engine.Execute or engine.ExecuteAgain.
+func (f *runFlags) one(ctx context.Context, w io.Writer, b backend.Backend, s *scenario.Scenario,
+	execute func(context.Context, backend.Backend, *scenario.Scenario, engine.Execution) result.Result) result.Result {
 	fmt.Fprintf(w, "== %s: %s\n", s.Name, s.Title)
 	fit := f.sut.Fit(s, b.Name())
 	r := execute(ctx, b, fit.Scenario, engine.Execution{

@@ -19,9 +19,6 @@ func Name(seed int64) string { return fmt.Sprintf("swarm-%d", seed) }
 
 func fileName(seed int64) string { return Name(seed) + ".yaml" }
 
-// Draw is the scenario file of a seed.
-func (p Plan) Draw(seed int64) ([]byte, error) { return p.Scenario(seed).Encode() }
-
 // Scenario is what the scenario file of a seed says.
 func (p Plan) Scenario(seed int64) *scenario.Scenario {
 	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p.withDefaults()}

@@ -34,7 +34,7 @@ func drawn(t *testing.T, parser *scenario.Parser, p swarm.Plan, seed int64) *sce
 
 func file(t *testing.T, p swarm.Plan, seed int64) []byte {
 	t.Helper()
-	text, err := p.Draw(seed)
+	text, err := p.Scenario(seed).Encode()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,11 +82,8 @@ func Run(ctx context.Context, o Options) error {
 	return cmp.Or(jobs.Wait(), context.Cause(ctx))
 }
 
-// simulate simulates one seed at a time.
-type simulate func(ctx context.Context, seed int64) (Seed, error)
-
-// job simulates in this process, or in one of Worker's, until end.
-func (o Options) job() (one simulate, end func(), err error) {
+// job simulates one seed at a time, in this process or in one of Worker's, until end.
+func (o Options) job() (one func(ctx context.Context, seed int64) (Seed, error), end func(), err error) {
 	if o.Worker != nil {
 		w := &worker{options: o}
 		return w.one, func() { _ = w.end() }, nil // everything that it was asked for has come
@@ -122,7 +119,7 @@ func (o Options) reproduce(seed int64) string {
 }
 
 func (o Options) keep(seed int64) (file string, err error) {
-	text, err := o.Plan.Draw(seed)
+	text, err := o.Plan.Scenario(seed).Encode()
 	if err != nil {
 		return "", err
 	}

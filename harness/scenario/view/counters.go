@@ -13,7 +13,7 @@ const firstFailure = 400
 // applyRequest counts the writes of a reporter to the operator CR, told by its identity.
 func (s *State) applyRequest(r history.Request) bool {
 	node := r.Reporter()
-	if node == "" || !isResource(r.Resource, s.operator) || !isWrite(r.Verb) {
+	if node == "" || !isResource(r.Resource, s.operator) || !slices.Contains([]string{"apply", "patch", "update", "create", "delete"}, r.Verb) {
 		return false
 	}
 	w := s.writes[node]
@@ -28,10 +28,6 @@ func (s *State) applyRequest(r history.Request) bool {
 	}
 	s.writes[node] = w
 	return true
-}
-
-func isWrite(verb string) bool {
-	return slices.Contains([]string{"apply", "patch", "update", "create", "delete"}, verb)
 }
 
 // stored is what is known of encrypted objects and of who encrypts them.
