@@ -44,12 +44,7 @@ func (l *Link) Addr() string { return l.server.addr() }
 func (l *Link) Set(f Fault) error { return l.control.set(f) }
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
-func (l *Link) Close() error {
-	err := l.server.stop()
-	l.control.close()
-	l.server.wait()
-	return err
-}
+func (l *Link) Close() error { return l.server.end(l.control.close) }
 
 func (l *Link) handle(ctx context.Context, client net.Conn) {
 	f, err := l.control.established(ctx)

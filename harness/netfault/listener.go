@@ -45,13 +45,14 @@ func (s *server) accept(handle func(context.Context, net.Conn)) {
 
 func (s *server) addr() string { return s.listener.Addr().String() }
 
-// stop accepts no more and tells the handlers; wait returns when they have ended.
-func (s *server) stop() error {
+// end accepts no more, tells the handlers, ends their connections by reset, and returns when they have ended.
+func (s *server) end(reset func()) error {
 	s.cancel()
-	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
-		return err
+	err := s.listener.Close()
+	reset()
+	s.handlers.Wait()
+	if errors.Is(err, net.ErrClosed) {
+		return nil
 	}
-	return nil
+	return err
 }
-
-func (s *server) wait() { s.handlers.Wait() }

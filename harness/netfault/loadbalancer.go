@@ -117,15 +117,14 @@ func (lb *LoadBalancer) Set(name string, f Fault) error {
 
 // Close resets all connections and returns when every goroutine has ended. It is safe to call twice.
 func (lb *LoadBalancer) Close() error {
-	err := lb.server.stop()
-	lb.mu.Lock()
-	lb.closed = true
-	for _, m := range lb.members {
-		m.control.close()
-	}
-	lb.mu.Unlock()
-	lb.server.wait()
-	return err
+	return lb.server.end(func() {
+		lb.mu.Lock()
+		defer lb.mu.Unlock()
+		lb.closed = true
+		for _, m := range lb.members {
+			m.control.close()
+		}
+	})
 }
 
 func (lb *LoadBalancer) handle(ctx context.Context, client net.Conn) {
