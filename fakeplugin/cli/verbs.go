@@ -143,18 +143,15 @@ func further(to connect[*client.Client]) []*cobra.Command {
 }
 
 func injectCommand(to connect[*client.Client], faults fault.Catalogue) *cobra.Command {
-	valid := func(_ *cobra.Command, args []string) error {
-		_, err := parseParams(args[1:])
+	var params map[string]any
+	parse := func(_ *cobra.Command, args []string) (err error) {
+		params, err = parseParams(args[1:])
 		return err
 	}
 	cmd := to.verb("inject FAULT [k=v...]", "Put a fault in force", `  kmsharness plugin inject hang method=Status for=30s
   kmsharness plugin inject grpc-status code=PermissionDenied text='access denied' count=3
   kmsharness plugin inject delay by=200ms probability=0.5`,
-		cobra.MatchAll(cobra.MinimumNArgs(1), valid), func(ctx context.Context, c *client.Client, args []string) (any, error) {
-			params, err := parseParams(args[1:])
-			if err != nil {
-				return nil, err
-			}
+		cobra.MatchAll(cobra.MinimumNArgs(1), parse), func(ctx context.Context, c *client.Client, args []string) (any, error) {
 			return c.Inject(ctx, args[0], params)
 		})
 	cmd.ValidArgsFunction = completeFirst(faults.Names())

@@ -115,10 +115,7 @@ func (f *Fault) unknown(name string, known []Param) error {
 	for i, p := range known {
 		names[i] = p.Name
 	}
-	hint := suggest.DidYouMean(name, names)
-	if hint == "" {
-		hint = " (it has: " + strings.Join(names, ", ") + ")"
-	}
+	hint := cmp.Or(suggest.DidYouMean(name, names), " (it has: "+strings.Join(names, ", ")+")")
 	return fmt.Errorf("there is no parameter %.64q%s", name, hint)
 }
 

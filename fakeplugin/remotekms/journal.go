@@ -1,6 +1,7 @@
 package remotekms
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -30,10 +31,7 @@ func (o Operation) WithSeq(seq uint64) Operation { o.Seq = seq; return o }
 func (k *KMS) record(o Operation, err error) {
 	o.Time, o.Code = k.o.Clock.Now().UTC(), "ok"
 	if err != nil {
-		o.Code, o.Detail = Code(err), journal.Text(err.Error())
-	}
-	if o.Code == "" {
-		o.Code = "unreachable"
+		o.Code, o.Detail = cmp.Or(Code(err), "unreachable"), journal.Text(err.Error())
 	}
 	o.UID = journal.Text(o.UID)
 	k.o.Journal.Append(o)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,9 +72,7 @@ const (
 
 // New is a server that does not listen yet.
 func New(o Options) *Server {
-	if o.Mode == 0 {
-		o.Mode = endpoint.DefaultMode
-	}
+	o.Mode = cmp.Or(o.Mode, endpoint.DefaultMode)
 	if o.Program == nil {
 		o.Program = fault.NewProgram(o.Host.Clock(), 0)
 	}

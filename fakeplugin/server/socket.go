@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,12 +63,7 @@ func (s *socket) become(wanted func() fault.Socket) error {
 }
 
 func cutsMore(was, want string) bool {
-	for _, id := range strings.SplitAfter(want, ";") {
-		if id != "" && !strings.Contains(";"+was, ";"+id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.SplitAfter(want, ";"), func(id string) bool { return id != "" && !strings.Contains(";"+was, ";"+id) })
 }
 
 func (s *socket) reopen(file fault.File) error {
