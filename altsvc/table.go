@@ -1,6 +1,7 @@
 package altsvc
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"slices"
@@ -131,10 +132,7 @@ func (t *table) learn(now time.Time, text string, age time.Duration) (changed bo
 		if a.Protocol != protocol {
 			continue
 		}
-		if a.Host == "" {
-			a.Host = host
-		}
-		address := net.JoinHostPort(a.Host, strconv.Itoa(int(a.Port)))
+		address := net.JoinHostPort(cmp.Or(a.Host, host), strconv.Itoa(int(a.Port)))
 		if slices.ContainsFunc(t.learned, func(e entry) bool { return e.address == address }) {
 			continue
 		}

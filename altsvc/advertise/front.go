@@ -1,6 +1,7 @@
 package advertise
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -83,10 +84,7 @@ func NewFront(o FrontOptions) (*Front, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Listen == "" {
-		o.Listen = "127.0.0.1:0"
-	}
-	listener, err := net.Listen("tcp", o.Listen)
+	listener, err := net.Listen("tcp", cmp.Or(o.Listen, "127.0.0.1:0"))
 	if err != nil {
 		return nil, fmt.Errorf("listen in front of the API server %s: %w", o.Upstream, err)
 	}

@@ -53,9 +53,7 @@ func Handler(next http.Handler, o Options) (http.Handler, error) {
 	case o.Allowed == nil:
 		return nil, errors.New("advertise alternatives: Allowed is missing: it decides which users get the addresses of API servers")
 	}
-	if o.MaxAge == 0 {
-		o.MaxAge = altsvc.DefaultMaxAge
-	}
+	o.MaxAge = cmp.Or(o.MaxAge, altsvc.DefaultMaxAge)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if field := o.field(r); field != "" {
 			w.Header().Set("Alt-Svc", field)
