@@ -35,14 +35,11 @@ Exit codes: 0 everything passed, 1 something failed, 2 no verdict.`,
 			if out == "" && len(args) > 1 {
 				return fmt.Errorf("report of %d folders: name the folder of the page with --out", len(args))
 			}
-			if out == "" {
-				out = args[0]
-			}
 			known, err := statementIDs()
 			if err != nil {
 				return err
 			}
-			return writeReport(cmd.OutOrStdout(), output, render.Options{Dirs: args, Out: out, JUnit: true, Statements: known})
+			return writeReport(cmd.OutOrStdout(), output, render.Options{Dirs: args, Out: cmp.Or(out, args[0]), JUnit: true, Statements: known})
 		},
 	}
 	output = printer.AddFlag(cmd)

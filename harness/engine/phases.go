@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -113,9 +114,6 @@ func (r *run) control(id, text string, mode scenario.Mode, bound time.Duration) 
 // and until what healing started is up.
 func (r *run) afterBound() time.Duration {
 	t := r.metadata.Timing
-	takeover := r.metadata.TakeoverAllowance
-	if takeover == 0 {
-		takeover = 4 * t.Interval
-	}
+	takeover := cmp.Or(r.metadata.TakeoverAllowance, 4*t.Interval)
 	return max(t.RecoveryBound(), t.CleanupBound()) + takeover + r.opts.Limits.StartUp
 }

@@ -90,9 +90,7 @@ func (p *Process) end() error {
 func (p *Process) ask(c Cause) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked == "" {
-		p.asked = c
-	}
+	p.asked = cmp.Or(p.asked, c)
 }
 
 // group is for a signal that has to reach the children of the process as well.
@@ -168,12 +166,9 @@ func waitUntilDead(pid int) {
 }
 
 func (p *Process) exitState() Exit {
-	e := Exit{Code: p.cmd.ProcessState.ExitCode(), Cause: p.asked, Forced: p.forced}
+	e := Exit{Code: p.cmd.ProcessState.ExitCode(), Cause: cmp.Or(p.asked, CauseCrash), Forced: p.forced}
 	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal()
-	}
-	if e.Cause == "" {
-		e.Cause = CauseCrash
 	}
 	return e
 }

@@ -62,10 +62,7 @@ func (*Attempt) About() string {
 func (a *Attempt) Path() (group, plural, subresource string) {
 	resource, subresource, _ := strings.Cut(a.Resource, "/")
 	plural, group, _ = strings.Cut(resource, ".")
-	if group == "" {
-		group = groupOf(plural)
-	}
-	return group, plural, subresource
+	return cmp.Or(group, groupOf(plural)), plural, subresource
 }
 
 func groupOf(plural string) string {

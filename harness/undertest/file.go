@@ -1,6 +1,7 @@
 package undertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,10 +93,7 @@ func (f file) unknown(n *yaml.Node, t reflect.Type) error {
 		key := n.Content[i]
 		below, ok := known[key.Value]
 		if !ok {
-			hint := suggest.DidYouMean(key.Value, names)
-			if hint == "" {
-				hint = ", expected " + strings.Join(names, ", ")
-			}
+			hint := cmp.Or(suggest.DidYouMean(key.Value, names), ", expected "+strings.Join(names, ", "))
 			return fmt.Errorf("%s:%d:%d: unknown field %.64q%s", f.name, key.Line, key.Column, key.Value, hint)
 		}
 		if err := f.unknown(n.Content[i+1], below); err != nil {
