@@ -162,7 +162,7 @@ func (f *serveFlags) serve(ctx context.Context, s *server.Server, o server.Optio
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.Run(ctx) })
 	if !at.IsZero() {
-		l, err := endpoint.Opening(o.TakeOver)(o.Host, at, endpoint.DefaultMode)
+		l, err := endpoint.Open(o.Host, at, endpoint.DefaultMode, o.TakeOver)
 		if err != nil {
 			return fmt.Errorf("control API at %s: %w", at, err)
 		}

@@ -50,9 +50,10 @@ func Listen(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
 	return l, nil
 }
 
-// TakeOver is Listen in the place of a process that may serve there still: new connections come to this one, and those of the other stay with it.
-func TakeOver(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
-	if info, err := os.Lstat(e.Address); e.IsFile() && err == nil && info.Mode().Type() == fs.ModeSocket {
+// Open is Listen. With takeOver it begins in the place of a process that may serve there still: new connections come to this one, and those of the other
+// stay with it.
+func Open(h host.Host, e Endpoint, mode fs.FileMode, takeOver bool) (net.Listener, error) {
+	if info, err := os.Lstat(e.Address); takeOver && e.IsFile() && err == nil && info.Mode().Type() == fs.ModeSocket {
 		if err := os.Remove(e.Address); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("listen on %s in the place of another process: %w", e, err)
 		}
@@ -60,17 +61,12 @@ func TakeOver(h host.Host, e Endpoint, mode fs.FileMode) (net.Listener, error) {
 	return Listen(h, e, mode)
 }
 
-// Opening is TakeOver or Listen.
-func Opening(takeOver bool) func(host.Host, Endpoint, fs.FileMode) (net.Listener, error) {
-	if takeOver {
-		return TakeOver
+// Leave removes the socket of a listener that was closed, if it is a file. One on which a successor listens by now stays.
+func Leave(h host.Host, e Endpoint) error {
+	if !e.IsFile() {
+		return nil
 	}
-	return Listen
-}
-
-// Leave removes the socket of a listener that was closed. One on which a successor listens by now stays.
-func Leave(h host.Host, path string) error {
-	if err := RemoveStale(h, path); !errors.Is(err, errServed) {
+	if err := RemoveStale(h, e.Address); !errors.Is(err, errServed) {
 		return err
 	}
 	return nil

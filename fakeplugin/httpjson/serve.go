@@ -44,9 +44,5 @@ func Serve(ctx context.Context, on host.Host, l net.Listener, h http.Handler) er
 	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve on %s: %w", l.Addr(), err)
 	}
-	at := endpoint.Endpoint{Network: l.Addr().Network(), Address: l.Addr().String()}
-	if !at.IsFile() {
-		return nil
-	}
-	return endpoint.Leave(on, at.Address)
+	return endpoint.Leave(on, endpoint.Endpoint{Network: l.Addr().Network(), Address: l.Addr().String()})
 }

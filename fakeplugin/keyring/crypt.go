@@ -41,11 +41,11 @@ func (r *Ring) Seal(ref Ref, plaintext []byte) ([]byte, KEK, error) {
 // Open decrypts what Seal made, under the KEK that the ciphertext names.
 func (r *Ring) Open(ciphertext []byte) ([]byte, KEK, error) {
 	if len(ciphertext) < Overhead {
-		return nil, KEK{}, refuse(CodeCiphertext, "the ciphertext has %d bytes, at least %d are needed", len(ciphertext), Overhead)
+		return nil, KEK{}, Refuse(CodeCiphertext, "the ciphertext has %d bytes, at least %d are needed", len(ciphertext), Overhead)
 	}
 	version := binary.BigEndian.Uint32(ciphertext)
 	if version == 0 || version > MaxKEKs {
-		return nil, KEK{}, refuse(CodeCiphertext, "the ciphertext was not made by this KMS: it names KEK version %d", version)
+		return nil, KEK{}, Refuse(CodeCiphertext, "the ciphertext was not made by this KMS: it names KEK version %d", version)
 	}
 	k, err := r.find(Ref{Version: int(version)}, Decrypt)
 	if err != nil {
@@ -54,7 +54,7 @@ func (r *Ring) Open(ciphertext []byte) ([]byte, KEK, error) {
 	nonce, sealed := ciphertext[versionBytes:versionBytes+nonceBytes], ciphertext[versionBytes+nonceBytes:]
 	plaintext, err := k.aead.Open(nil, nonce, sealed, []byte(k.ID))
 	if err != nil {
-		return nil, k.KEK, refuse(CodeCiphertext, "the ciphertext was not made under KEK %s (version %d), or was changed", k.ID, k.Version)
+		return nil, k.KEK, Refuse(CodeCiphertext, "the ciphertext was not made under KEK %s (version %d), or was changed", k.ID, k.Version)
 	}
 	return plaintext, k.KEK, nil
 }
@@ -77,5 +77,5 @@ func (r *Ring) lookup(ref Ref) (*kek, error) {
 	if version, ok := r.ids[ref.ID]; ok {
 		return r.byVersion(version)
 	}
-	return nil, refuse(CodeUnknown, "there is no KEK %.64q", ref.ID)
+	return nil, Refuse(CodeUnknown, "there is no KEK %.64q", ref.ID)
 }

@@ -50,7 +50,8 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
-func refuse(code, format string, args ...any) error {
+// Refuse is a Refusal.
+func Refuse(code, format string, args ...any) error {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -58,23 +59,23 @@ func refuse(code, format string, args ...any) error {
 func (k KEK) Usable(op Operation) error {
 	switch k.State {
 	case Disabled:
-		return refuse(CodeDisabled, "KEK %s (version %d) is disabled", k.ID, k.Version)
+		return Refuse(CodeDisabled, "KEK %s (version %d) is disabled", k.ID, k.Version)
 	case Deleted:
-		return refuse(CodeDeleted, "KEK %s (version %d) is deleted", k.ID, k.Version)
+		return Refuse(CodeDeleted, "KEK %s (version %d) is deleted", k.ID, k.Version)
 	}
 	if slices.Contains(k.Denied, op) {
-		return refuse(CodeDenied, "access denied: no permission to %s with KEK %s (version %d)", op, k.ID, k.Version)
+		return Refuse(CodeDenied, "access denied: no permission to %s with KEK %s (version %d)", op, k.ID, k.Version)
 	}
 	return nil
 }
 
 func validState(s State, denied []Operation) error {
 	if s != Enabled && s != Disabled && s != Deleted {
-		return refuse(CodeInvalid, "state %q: expected enabled, disabled or deleted", s)
+		return Refuse(CodeInvalid, "state %q: expected enabled, disabled or deleted", s)
 	}
 	for _, op := range denied {
 		if op != Encrypt && op != Decrypt {
-			return refuse(CodeInvalid, "denied operation %q: expected encrypt or decrypt", op)
+			return Refuse(CodeInvalid, "denied operation %q: expected encrypt or decrypt", op)
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func (r *Ring) Rotate(now time.Time) (KEK, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.keks) >= MaxKEKs {
-		return KEK{}, refuse(CodeInvalid, "there are %d KEK versions already, no more are allowed", MaxKEKs)
+		return KEK{}, Refuse(CodeInvalid, "there are %d KEK versions already, no more are allowed", MaxKEKs)
 	}
 	secret, err := r.random(secretBytes)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *Ring) add(k KEK, secret []byte) error {
 
 func (r *Ring) byVersion(version int) (*kek, error) {
 	if version < 1 || version > len(r.keks) {
-		return nil, refuse(CodeUnknown, "there is no KEK version %d (known: 1 to %d)", version, len(r.keks))
+		return nil, Refuse(CodeUnknown, "there is no KEK version %d (known: 1 to %d)", version, len(r.keks))
 	}
 	return &r.keks[version-1], nil
 }

@@ -35,7 +35,7 @@ func (k *KMS) changeKey(op, key string, do func(*keyring.Ring) (keyring.KEK, err
 	defer k.change.Unlock()
 	ring := k.ring(key)
 	if ring == nil {
-		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
+		return keyring.KEK{}, keyring.Refuse(CodeNoKey, "there is no key %.64q", key)
 	}
 	kek, err := do(ring)
 	if err == nil {
@@ -59,7 +59,7 @@ func (k *KMS) Keys() []Key {
 // SetRule adds r, or replaces the rule with the same caller pattern.
 func (k *KMS) SetRule(r Rule) error {
 	if err := r.Validate(); err != nil {
-		return refuse(keyring.CodeInvalid, "%v", err)
+		return keyring.Refuse(keyring.CodeInvalid, "%v", err)
 	}
 	if r.Revoke {
 		k.revoke(r)
@@ -70,7 +70,7 @@ func (k *KMS) SetRule(r Rule) error {
 			return rules, nil
 		}
 		if len(rules) >= MaxRules {
-			return nil, refuse(keyring.CodeInvalid, "there are %d rules already, no more are allowed", MaxRules)
+			return nil, keyring.Refuse(keyring.CodeInvalid, "there are %d rules already, no more are allowed", MaxRules)
 		}
 		return append(rules, r), nil
 	})
@@ -95,7 +95,7 @@ func (k *KMS) DeleteRule(caller string) error {
 			return r.Caller == caller || err == nil && covered
 		})
 		if len(left) == len(rules) {
-			return nil, refuse(CodeNoRule, "there is no rule for %.64q", caller)
+			return nil, keyring.Refuse(CodeNoRule, "there is no rule for %.64q", caller)
 		}
 		return left, nil
 	})

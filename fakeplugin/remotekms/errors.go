@@ -2,7 +2,6 @@ package remotekms
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
 )
@@ -20,8 +19,4 @@ func Code(err error) string {
 		return refusal.Code
 	}
 	return ""
-}
-
-func refuse(code, format string, args ...any) error {
-	return &keyring.Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }

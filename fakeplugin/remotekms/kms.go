@@ -80,7 +80,7 @@ func (k *KMS) Describe(ctx context.Context, caller Caller, key string) (Key, err
 }
 
 func denied(caller Caller) error {
-	return refuse(keyring.CodeDenied, "access denied for %s", caller.Plugin)
+	return keyring.Refuse(keyring.CodeDenied, "access denied for %s", caller.Plugin)
 }
 
 func describe(name string, ring *keyring.Ring) Key {
@@ -128,7 +128,7 @@ func (k *KMS) use(ctx context.Context, caller Caller, key string, do func(*keyri
 	}
 	ring := k.ring(key)
 	if ring == nil {
-		return keyring.KEK{}, refuse(CodeNoKey, "there is no key %.64q", key)
+		return keyring.KEK{}, keyring.Refuse(CodeNoKey, "there is no key %.64q", key)
 	}
 	return do(ring)
 }
@@ -228,9 +228,9 @@ func (k *KMS) ensure(key string) (*keyring.Ring, error) {
 	case ring != nil:
 		return ring, nil
 	case !keyName.MatchString(key):
-		return nil, refuse(keyring.CodeInvalid, "key name %.80q: expected letters, digits, dots, dashes and underscores, at most 63", key)
+		return nil, keyring.Refuse(keyring.CodeInvalid, "key name %.80q: expected letters, digits, dots, dashes and underscores, at most 63", key)
 	case len(k.rings) >= MaxKeys:
-		return nil, refuse(keyring.CodeInvalid, "there are %d keys already, no more are allowed", MaxKeys)
+		return nil, keyring.Refuse(keyring.CodeInvalid, "there are %d keys already, no more are allowed", MaxKeys)
 	}
 	ring, kek, err := k.create(key)
 	if err != nil {

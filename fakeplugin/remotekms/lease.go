@@ -47,9 +47,9 @@ func Grant(id string, t Terms, refused string, now time.Time) (Lease, error) {
 func (l Lease) Usable(id string, now time.Time) error {
 	switch {
 	case l.ID == "" || id != l.ID:
-		return refuse(CodeLease, "the lease %.64q is not known: it was revoked, or another log-in took its place", id)
+		return keyring.Refuse(CodeLease, "the lease %.64q is not known: it was revoked, or another log-in took its place", id)
 	case !now.Before(l.Expires):
-		return refuse(CodeLease, "the lease %.64q has expired", id)
+		return keyring.Refuse(CodeLease, "the lease %.64q has expired", id)
 	}
 	return nil
 }

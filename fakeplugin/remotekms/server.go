@@ -52,7 +52,7 @@ func Handler(k *KMS, token string) http.Handler {
 	}))
 	mux.Handle("POST /v1/keys/{key}/rotate", handle(func(r *http.Request, req rotateRequest) (any, error) {
 		if req.Reuse < 0 {
-			return nil, refuse(keyring.CodeInvalid, "reuse %d: expected a version, from 1", req.Reuse)
+			return nil, keyring.Refuse(keyring.CodeInvalid, "reuse %d: expected a version, from 1", req.Reuse)
 		}
 		return k.Rotate(r.Context(), r.PathValue("key"), req.Reuse)
 	}))
@@ -60,7 +60,7 @@ func Handler(k *KMS, token string) http.Handler {
 	mux.Handle("PUT /v1/keys/{key}/keks/{version}", handle(func(r *http.Request, req stateRequest) (any, error) {
 		version, err := strconv.Atoi(r.PathValue("version"))
 		if err != nil {
-			return nil, refuse(keyring.CodeInvalid, "version %.32q: expected a number", r.PathValue("version"))
+			return nil, keyring.Refuse(keyring.CodeInvalid, "version %.32q: expected a number", r.PathValue("version"))
 		}
 		return k.SetState(r.PathValue("key"), version, req.State, req.Denied)
 	}))

@@ -1,6 +1,10 @@
 package remotekms
 
-import "time"
+import (
+	"time"
+
+	"github.com/kmsharness/kmsharness/fakeplugin/keyring"
+)
 
 // CodeThrottled: the caller made more requests than its rule allows.
 const CodeThrottled = "throttled"
@@ -23,7 +27,7 @@ func (k *KMS) take(what, plugin string, most int, period time.Duration) error {
 	w.n++
 	k.windows[what+plugin] = w
 	if w.n > most {
-		return refuse(CodeThrottled, "%s of %s are throttled: more than %d in %v", what, plugin, most, period)
+		return keyring.Refuse(CodeThrottled, "%s of %s are throttled: more than %d in %v", what, plugin, most, period)
 	}
 	return nil
 }

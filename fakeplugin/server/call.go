@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"path"
 	"time"
 
 	"google.golang.org/grpc"
@@ -18,13 +19,14 @@ import (
 // intercept stands between gRPC and the honest plugin.
 func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	began := s.clock.Now()
-	m := methodOf(info.FullMethod)
+	m := fault.Method(path.Base(info.FullMethod))
 	plan := s.o.Program.Plan(m)
 	ctx, req = received(ctx, plan, req)
 	var trueID string
 	a := s.perform(ctx, plan, func() (any, error) {
 		resp, err := handler(bound(ctx), s.relabelled.restored(req))
-		trueID = keyIDOf(resp)
+		encrypted, _ := resp.(*kmsapi.EncryptResponse)
+		trueID = encrypted.GetKeyId()
 		return resp, err
 	})
 	s.relabelled.note(a.resp, trueID)
@@ -37,17 +39,6 @@ func (s *Server) intercept(ctx context.Context, req any, info *grpc.UnaryServerI
 	out, unreadable := encodable(a.resp)
 	s.record(m, req, plan, a, began, unreadable)
 	return out, a.err
-}
-
-func methodOf(fullMethod string) fault.Method {
-	switch fullMethod {
-	case kmsapi.KeyManagementService_Encrypt_FullMethodName:
-		return fault.Encrypt
-	case kmsapi.KeyManagementService_Decrypt_FullMethodName:
-		return fault.Decrypt
-	default:
-		return fault.Status
-	}
 }
 
 // perform carries out a plan, in the order that Plan documents.

@@ -58,9 +58,3 @@ func (r *relabelled) restored(req any) any {
 	}
 	return &kmsapi.DecryptRequest{Ciphertext: d.Ciphertext, Uid: d.Uid, KeyId: trueID, Annotations: d.Annotations}
 }
-
-// keyIDOf is the key_id of an answer to Encrypt.
-func keyIDOf(resp any) string {
-	e, _ := resp.(*kmsapi.EncryptResponse)
-	return e.GetKeyId()
-}

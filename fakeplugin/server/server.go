@@ -88,7 +88,7 @@ func New(o Options) *Server {
 		grpc.WaitForHandlers(true), grpc.NumStreamWorkers(streamWorkers),
 		grpc.StaticStreamWindowSize(window), grpc.StaticConnWindowSize(window))
 	kmsapi.RegisterKeyManagementServiceServer(s.grpc, o.Plugin)
-	s.socket = &socket{turn: turn.New(), host: o.Host, open: endpoint.Opening(o.TakeOver), at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
+	s.socket = &socket{turn: turn.New(), host: o.Host, takeOver: o.TakeOver, at: o.Listen, mode: o.Mode, conns: &conns{open: map[*conn]struct{}{}}, dial: s.connect, serve: s.serve}
 	return s
 }
 

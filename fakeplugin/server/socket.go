@@ -19,14 +19,14 @@ import (
 
 // socket keeps what is at the plugin's address as the fault program wants it.
 type socket struct {
-	host   host.Host
-	open   func(host.Host, endpoint.Endpoint, fs.FileMode) (net.Listener, error)
-	at     endpoint.Endpoint
-	mode   fs.FileMode
-	serve  func(net.Listener) // returns when the listener is closed
-	conns  *conns
-	dial   func(*conn) error // listener.connect
-	hangUp atomic.Bool
+	host     host.Host
+	takeOver bool
+	at       endpoint.Endpoint
+	mode     fs.FileMode
+	serve    func(net.Listener) // returns when the listener is closed
+	conns    *conns
+	dial     func(*conn) error // listener.connect
+	hangUp   atomic.Bool
 
 	turn  turn.Turn
 	state fault.Socket // as it is; File is "" before the start and after a failure
@@ -87,7 +87,7 @@ func (s *socket) reopen(file fault.File) error {
 }
 
 func (s *socket) listen(run func(net.Listener) func()) error {
-	l, err := s.open(s.host, s.at, s.mode)
+	l, err := endpoint.Open(s.host, s.at, s.mode, s.takeOver)
 	if err != nil {
 		return err
 	}
@@ -146,8 +146,5 @@ func (s *socket) end() error {
 	defer s.turn.Unlock()
 	s.close()
 	s.ended = true
-	if !s.at.IsFile() {
-		return nil
-	}
-	return endpoint.Leave(s.host, s.at.Address)
+	return endpoint.Leave(s.host, s.at)
 }
