@@ -36,23 +36,19 @@ const (
 )
 
 func badAnnotation(kind string) Edit {
-	e := Edit{Field: FieldAnnotation, Value: "x"}
 	const domain = ".fakeplugin.kmsharness.io"
-	switch kind {
-	case "single-label":
-		e.Annotation = "nodots"
-	case "upper-case":
-		e.Annotation = "UPPER" + domain
-	case "long-label":
-		e.Annotation = strings.Repeat("a", labelTooLong) + domain
-	case "long-name":
-		e.Annotation = strings.Repeat("a.", (nameTooLong-len(domain))/2) + strings.Repeat("a", (nameTooLong-len(domain))%2+1) + domain[1:]
-	case "too-large":
-		e.Annotation, e.Value = "large"+domain, strings.Repeat("x", annotationsTooMany)
-	case "control":
-		e.Annotation = "a\nb\x00" + domain
-	case "invalid-utf8":
-		e.Annotation = "\xff\xfe" + domain
+	keys := map[string]string{ // that of empty-key is empty
+		"single-label": "nodots",
+		"upper-case":   "UPPER" + domain,
+		"long-label":   strings.Repeat("a", labelTooLong) + domain,
+		"long-name":    strings.Repeat("a.", (nameTooLong-len(domain))/2) + strings.Repeat("a", (nameTooLong-len(domain))%2+1) + domain[1:],
+		"too-large":    "large" + domain,
+		"control":      "a\nb\x00" + domain,
+		"invalid-utf8": "\xff\xfe" + domain,
+	}
+	e := Edit{Field: FieldAnnotation, Annotation: keys[kind], Value: "x"}
+	if kind == "too-large" {
+		e.Value = strings.Repeat("x", annotationsTooMany)
 	}
 	return e
 }

@@ -17,7 +17,7 @@ func (c Call) AppendJSON(b []byte) []byte {
 	b = optional(b, "uid", c.UID)
 	b = instant(b, "began", c.Began)
 	b = instant(b, "ended", c.Ended)
-	b = number(append(b, `,"latencyMS":`...), c.LatencyMS)
+	b = strconv.AppendFloat(key(b, "latencyMS"), c.LatencyMS, 'f', -1, 64) // whole microseconds, never so large that JSON would use an exponent
 	b = field(b, "outcome", string(c.Outcome))
 	b = field(b, "code", c.Code)
 	b = optional(b, "detail", c.Detail)
@@ -33,7 +33,8 @@ func (c Call) AppendJSON(b []byte) []byte {
 	b = optional(b, "requestKEKID", c.RequestKEKID)
 	b = optional(b, "dekSource", c.DEKSource)
 	if len(c.Faults) > 0 {
-		b = list(b, "faults", c.Faults)
+		names, _ := json.Marshal(c.Faults) // all strings can be marshalled
+		b = append(key(b, "faults"), names...)
 	}
 	return append(b, '}')
 }
@@ -65,28 +66,11 @@ func instant(b []byte, name string, t time.Time) []byte {
 	return append(t.AppendFormat(b, time.RFC3339Nano), '"')
 }
 
-func list(b []byte, name string, values []string) []byte {
-	b = append(key(b, name), '[')
-	for i, v := range values {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = text(b, v)
-	}
-	return append(b, ']')
-}
-
-// number is for latencies: whole microseconds in milliseconds, never so large that JSON would use an exponent.
-func number(b []byte, n float64) []byte { return strconv.AppendFloat(b, n, 'f', -1, 64) }
-
 // text leaves whatever needs escaping to encoding/json.
 func text(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, err := json.Marshal(s)
-			if err != nil {
-				return append(b, `""`...) // cannot happen: every string can be marshalled
-			}
+			quoted, _ := json.Marshal(s) // all strings can be marshalled
 			return append(b, quoted...)
 		}
 	}
