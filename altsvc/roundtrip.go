@@ -162,28 +162,20 @@ type attempts struct {
 func (a *attempts) next() (*http.Request, error) {
 	first := !a.begun
 	a.begun = true
-	switch {
-	case a.req.Body == nil || a.req.Body == http.NoBody:
+	if a.req.Body == nil || a.req.Body == http.NoBody || a.req.GetBody != nil && first {
 		return a.req, nil
-	case a.req.GetBody != nil:
-		if first {
-			return a.req, nil
-		}
-		body, err := a.req.GetBody()
-		if err != nil {
-			return nil, err
-		}
-		req := a.req.WithContext(a.req.Context())
-		req.Body = body
-		return req, nil
-	default:
-		if a.body == nil {
-			a.body = &requestBody{body: a.req.Body}
-		}
-		req := a.req.WithContext(a.req.Context())
-		req.Body = a.body
-		return req, nil
 	}
+	req := a.req.WithContext(a.req.Context())
+	if a.req.GetBody != nil {
+		var err error
+		req.Body, err = a.req.GetBody()
+		return req, err
+	}
+	if a.body == nil {
+		a.body = &requestBody{body: a.req.Body}
+	}
+	req.Body = a.body
+	return req, nil
 }
 
 // repeatable reports whether another attempt has a complete body.
