@@ -29,14 +29,9 @@ func (n *Node) Validate(v Validation) {
 	if v.Scenario().Topology.ByOperator() && len(v.Scenario().Topology.Aggregated()) > 0 {
 		v.Add("", "node with lifecycle operator and further API servers, expected the nodes of the topology: their operators cannot set up pods on others")
 	}
-	written := 0
-	for _, name := range []string{n.Remove, n.Add, n.Replace} {
-		if name != "" {
-			written++
-		}
-	}
-	if written != 1 {
-		v.Add("", "%d of remove, add and replace, expected one", written)
+	written := slices.DeleteFunc([]string{n.Remove, n.Add, n.Replace}, func(name string) bool { return name == "" })
+	if len(written) != 1 {
+		v.Add("", "%d of remove, add and replace, expected one", len(written))
 		return
 	}
 	if n.Add != "" {

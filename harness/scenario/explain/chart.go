@@ -61,20 +61,13 @@ func bar(r Row, end time.Duration) string {
 			line[i] = mark
 		}
 	}
-	switch r.Kind {
-	case Action:
+	if mark, lasts := map[Kind]rune{Expect: markExpect, Holds: markHolds, Wait: markWait, Group: markGroup}[r.Kind]; lasts {
+		fill(r.Begin.Earliest, r.End.Latest, mark)
+	} else {
 		if r.Lasts > 0 {
 			fill(r.Begin.Earliest, r.Lasts, markForce)
 		}
 		line[column(r.Begin.Earliest, end)] = markAction
-	case Expect:
-		fill(r.Begin.Earliest, r.End.Latest, markExpect)
-	case Holds:
-		fill(r.Begin.Earliest, r.End.Latest, markHolds)
-	case Wait:
-		fill(r.Begin.Earliest, r.End.Latest, markWait)
-	case Group:
-		fill(r.Begin.Earliest, r.End.Latest, markGroup)
 	}
 	return strings.TrimRight(string(line), " ")
 }
