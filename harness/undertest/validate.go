@@ -1,6 +1,7 @@
 package undertest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -71,13 +72,7 @@ func (s System) Validate() error {
 	if _, err := command.Split(s.FakePlugin.Args); err != nil {
 		return &FieldError{"fakePlugin.args", err}
 	}
-	if err := validateImage("reporter", s.Reporter.Command, s.Reporter.Image, s.Reporter.Args); err != nil {
-		return err
-	}
-	if err := s.Operator.validate(); err != nil {
-		return err
-	}
-	return s.Plugin.validate()
+	return cmp.Or(validateImage("reporter", s.Reporter.Command, s.Reporter.Image, s.Reporter.Args), s.Operator.validate(), s.Plugin.validate())
 }
 
 func (f field) validate() error {
