@@ -25,7 +25,7 @@ func (p Plan) Scenario(seed int64) *scenario.Scenario {
 	s := scenario.Scenario{Name: Name(seed), File: fileName(seed), Title: "Faults drawn at random break no promise, and when they are over everything gets well.", Area: "scale"}
 	d.cluster(&s)
 	if p.Operator {
-		operatorDrawing{d}.operated(&s)
+		d.operated(&s)
 	} else {
 		s.Steps = append(steps{together(d.disturbances())}, liveness()...)
 	}
@@ -99,7 +99,7 @@ func (d *drawing) disturbances() []steps {
 		if changes, ok := d.longChange(); ok {
 			subjects = changes
 		}
-		return longDrawing{d}.longDisturbances(subjects)
+		return d.longDisturbances(subjects)
 	}
 	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
 		subjects = changes
@@ -204,9 +204,7 @@ func (p Plan) flags() (out string) {
 }
 
 func (p Plan) withDefaults() Plan {
-	if p.Timing == (contract.Timing{}) {
-		p.Timing = cluster.Timing()
-	}
+	p.Timing = cmp.Or(p.Timing, cluster.Timing())
 	return p
 }
 
