@@ -86,15 +86,15 @@ func newInvariantsCommand(x standard.Extensions) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var all []listedRule
-			table := printer.Table{Columns: []string{"ID", "STATEMENT", "SOURCE"}, Narrow: 2}
 			for _, inv := range append(check.Invariants(), x.Invariants...) {
 				all = append(all, listedRule{ID: inv.ID, Statement: inv.Statement, Source: inv.Source})
-				table.Rows = append(table.Rows, []string{inv.ID, inv.Statement, inv.Source})
 				for _, r := range inv.Rules {
-					code := check.Code(inv.ID, r.Code)
-					all = append(all, listedRule{ID: code, Statement: r.Statement, House: r.House})
-					table.Rows = append(table.Rows, []string{code, r.Statement, map[bool]string{true: "house rule"}[r.House]})
+					all = append(all, listedRule{ID: check.Code(inv.ID, r.Code), Statement: r.Statement, House: r.House})
 				}
+			}
+			table := printer.Table{Columns: []string{"ID", "STATEMENT", "SOURCE"}, Narrow: 2}
+			for _, r := range all {
+				table.Rows = append(table.Rows, []string{r.ID, r.Statement, r.Source + map[bool]string{true: "house rule"}[r.House]})
 			}
 			return output.PrintTable(cmd.OutOrStdout(), all, table)
 		},
