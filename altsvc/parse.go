@@ -311,9 +311,6 @@ func splitAuthority(authority string) (host string, port uint16, ok bool) {
 }
 
 func parsePort(text string) (uint16, bool) {
-	if !digitsOnly(text) {
-		return 0, false
-	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	return uint16(port), err == nil && port != 0
 }

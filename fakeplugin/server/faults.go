@@ -86,19 +86,17 @@ type State struct {
 
 func (s *Server) State() State {
 	v := s.o.Plugin.View()
-	name, behind := "", ""
-	if p := profileOf(s.o.Plugin); p != nil {
-		name = p.Name
-	}
-	if up, ok := s.o.Plugin.(Upstream); ok {
-		behind = up.Endpoint()
-	}
 	st := State{
-		Profile: name, Upstream: behind,
 		Node: s.o.Node, KeyID: s.o.KeyID, Listen: s.o.Listen.String(), Socket: s.socket.now(),
 		Connections: s.socket.conns.count(), Started: s.started.UTC().Format(timeFormat), Calls: s.o.Journal.Last(),
 		Key: s.o.Plugin.Key(), KEKID: s.o.Plugin.KeyID(v.Noticed), KEKVersion: v.Noticed.Version, LatestKEKID: s.o.Plugin.KeyID(v.Latest),
 		NoticeLag: s.o.Plugin.NoticeLag().String(), Problem: v.Problem, Faults: append([]fault.Active{}, s.Faults()...),
+	}
+	if p := profileOf(s.o.Plugin); p != nil {
+		st.Profile = p.Name
+	}
+	if up, ok := s.o.Plugin.(Upstream); ok {
+		st.Upstream = up.Endpoint()
 	}
 	if err := s.o.Journal.Err(); err != nil {
 		st.JournalErr = err.Error()

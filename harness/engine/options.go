@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -84,9 +85,7 @@ func (o Options) withDefaults() Options {
 	if o.Runtime == nil {
 		o.Runtime = RealTime(clock.RealClock{})
 	}
-	if o.Limits == (Limits{}) {
-		o.Limits = DefaultLimits()
-	}
+	o.Limits = cmp.Or(o.Limits, DefaultLimits())
 	if o.Began.IsZero() {
 		o.Began = o.Runtime.Now()
 	}
