@@ -21,7 +21,8 @@ func fileName(seed int64) string { return Name(seed) + ".yaml" }
 
 // Scenario is what the scenario file of a seed says.
 func (p Plan) Scenario(seed int64) *scenario.Scenario {
-	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p.withDefaults()}
+	p.Timing = cmp.Or(p.Timing, cluster.Timing())
+	d := &drawing{rng: rand.New(rand.NewPCG(uint64(seed), 0x737761726d)), seed: seed, plan: p}
 	s := scenario.Scenario{Name: Name(seed), File: fileName(seed), Title: "Faults drawn at random break no promise, and when they are over everything gets well.", Area: "scale"}
 	d.cluster(&s)
 	if p.Operator {
@@ -201,11 +202,6 @@ func (p Plan) flags() (out string) {
 		out += " --publish " + scenario.PublishStream
 	}
 	return out
-}
-
-func (p Plan) withDefaults() Plan {
-	p.Timing = cmp.Or(p.Timing, cluster.Timing())
-	return p
 }
 
 // liveness is the phase after the last fault has ended. The contract's bounds are those of a cluster with an aggregator in charge; one

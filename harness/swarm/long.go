@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/kmsharness/kmsharness/harness/scenario"
@@ -75,7 +74,8 @@ func (d *drawing) longDisturbance(s subject, m mood, most int) (row steps) {
 		if s.rare {
 			gap = max(gap, faults/rareEpisodes)
 		}
-		pause := wait(milliseconds(min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration)))
+		calm := min(1+time.Duration(d.rng.Int64N(int64(gap))), faults-length, scenario.MaxDuration)
+		pause := wait(fmt.Sprintf("%dms", max(calm.Milliseconds(), 1)))
 		episode := d.allowed(s, m) // none: nothing of this row may happen, and time passes all the same
 		row = append(append(row, pause), episode...)
 		for _, s := range append(episode, pause) {
@@ -111,8 +111,4 @@ func (d *drawing) lasting(of steps) (sum time.Duration) {
 		sum += s.Wait.In(d.plan.Timing) // zero for what is no wait
 	}
 	return sum
-}
-
-func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) + "ms"
 }

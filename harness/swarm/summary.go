@@ -139,6 +139,7 @@ func Merge(shards []*Summary) (*Summary, error) {
 	return all, nil
 }
 
+// take adds up what is counted. Shards ran at the same time, so that of their wall times the longest counts.
 func (s *Summary) take(o *Summary) {
 	s.Done = joined(append(s.Done, o.Done...))
 	s.Seeds += o.Seeds
