@@ -77,7 +77,7 @@ func (p *Plugin) leased(ctx context.Context, uid string, call func(remotekms.Cal
 	}
 }
 
-// lease is the id of the lease to make a call under.
+// lease is the id of the lease to make a call under. A log-in that is refused leaves the lease that there is in use until its end.
 func (p *Plugin) lease(ctx context.Context, terms remotekms.Terms) (string, error) {
 	s := &p.session
 	s.mu.Lock()

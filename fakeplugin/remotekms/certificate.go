@@ -33,11 +33,3 @@ func (c Caller) by() string {
 	}
 	return ByCertificate
 }
-
-// certify is the certificate of a log-in that asks for one.
-func certify(t Terms, now time.Time) Certificate {
-	if t.Certificate == 0 {
-		return Certificate{}
-	}
-	return Certificate{From: now, Expires: now.Add(time.Duration(t.Certificate))}
-}

@@ -40,7 +40,11 @@ func Grant(id string, t Terms, refused string, now time.Time) (Lease, error) {
 	if refused != "" {
 		return Lease{}, &keyring.Refusal{Code: CodeLogIn + refused, Message: "the log-in is refused: " + refused}
 	}
-	return Lease{ID: id, From: now, Expires: now.Add(time.Duration(t.TTL)), Until: now.Add(time.Duration(t.Longest)), Certificate: certify(t, now)}, nil
+	lease := Lease{ID: id, From: now, Expires: now.Add(time.Duration(t.TTL)), Until: now.Add(time.Duration(t.Longest))}
+	if t.Certificate != 0 {
+		lease.Certificate = Certificate{From: now, Expires: now.Add(time.Duration(t.Certificate))}
+	}
+	return lease, nil
 }
 
 // Usable is why a call under the lease with an id is refused at now; nil: it is allowed.
