@@ -84,6 +84,8 @@ func newHealthCommand(role, long, example string) *cobra.Command {
 	return cmd
 }
 
+// run prints the report also of a subject that does not conform: its rules are what the user has to look at. What is undecided fails only where no
+// rule has failed, because a failure says more.
 func (f *healthFlags) run(cmd *cobra.Command) (err error) {
 	if f.suite, err = health.Load(f.subject); err != nil {
 		return err

@@ -60,6 +60,7 @@ The suite (scenarios.test) and its runner (ginkgo) are looked for beside this pr
 	return cmd
 }
 
+// run finds every mistake in the flags before it makes the output folder, and sweeps whatever the suite did, since its clusters outlive it.
 func (f *e2eFlags) run(cmd *cobra.Command) error {
 	name, why, err := choose.Name(f.backend)
 	if err != nil {

@@ -36,7 +36,7 @@ func New(anyNode string) *State {
 	}
 }
 
-// Apply folds one event and says whether an expression may now have another value.
+// Apply folds one event and says whether an expression may now have another value. Only then the engine evaluates its expectations again.
 func (s *State) Apply(e history.Event) (changed bool) {
 	if e.APIServer != "" || len(s.aggregated) > 0 {
 		if done, changed := s.applyAggregated(e); done {
