@@ -26,7 +26,7 @@ func (p Plan) Scenario(seed int64) *scenario.Scenario {
 	s := scenario.Scenario{Name: Name(seed), File: fileName(seed), Title: "Faults drawn at random break no promise, and when they are over everything gets well.", Area: "scale"}
 	d.cluster(&s)
 	if p.Operator {
-		d.operated(&s)
+		operatorDrawing{d}.operated(&s)
 	} else {
 		s.Steps = append(steps{together(d.disturbances())}, liveness()...)
 	}
@@ -100,7 +100,7 @@ func (d *drawing) disturbances() []steps {
 		if changes, ok := d.longChange(); ok {
 			subjects = changes
 		}
-		return d.longDisturbances(subjects)
+		return longDrawing{d}.longDisturbances(subjects)
 	}
 	if changes, ok := d.change(d.rng.IntN(changeKinds)); ok {
 		subjects = changes

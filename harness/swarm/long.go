@@ -29,7 +29,10 @@ type mood struct {
 	share        uint32        // of the kinds of faults that may happen, in percent
 }
 
-func (d *drawing) mood() mood {
+// longDrawing draws a seed of hours.
+type longDrawing struct{ *drawing }
+
+func (d longDrawing) mood() mood {
 	i := d.plan.Timing.Interval
 	return mood{seed: d.seed, disturbances: pick(d.rng, 1, 2, 3, 4, 6, 9), share: uint32(pick(d.rng, 15, 30, 50, 75, 100)),
 		gap: time.Duration(pick(d.rng, 1, 4, 10, 30, 90)) * i}
@@ -49,7 +52,7 @@ const ending = 12
 func (p Plan) faults() time.Duration { return max(p.Length-ending*p.Timing.Interval, p.Length/2) }
 
 // longDisturbances go on until the plan's time is filled.
-func (d *drawing) longDisturbances(subjects []subject) []steps {
+func (d longDrawing) longDisturbances(subjects []subject) []steps {
 	m := d.mood()
 	subjects = compatible(subjects[:min(len(subjects), m.disturbances)])
 	var out []steps
@@ -66,7 +69,7 @@ func (d *drawing) longDisturbances(subjects []subject) []steps {
 	return out
 }
 
-func (d *drawing) longDisturbance(s subject, m mood, most int) (row steps) {
+func (d longDrawing) longDisturbance(s subject, m mood, most int) (row steps) {
 	var length time.Duration
 	count := 0
 	for faults := d.plan.faults(); length < faults && count < most; {
@@ -95,7 +98,7 @@ func weight(s scenario.Step) int {
 }
 
 // allowed is an episode of a kind that the mood allows; none if there is none.
-func (d *drawing) allowed(s subject, m mood) steps {
+func (d longDrawing) allowed(s subject, m mood) steps {
 	for range redraws {
 		episode := s.episode()
 		if kind := kindOfStep(episode[0]); kind == "" || m.allows(kind) {
@@ -106,7 +109,7 @@ func (d *drawing) allowed(s subject, m mood) steps {
 }
 
 // lasting is how long steps take, without what their actions need.
-func (d *drawing) lasting(of steps) (sum time.Duration) {
+func (d longDrawing) lasting(of steps) (sum time.Duration) {
 	for _, s := range of {
 		sum += s.Wait.In(d.plan.Timing) // zero for what is no wait
 	}

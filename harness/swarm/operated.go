@@ -7,16 +7,19 @@ import (
 	"github.com/kmsharness/kmsharness/harness/scenario"
 )
 
+// operatorDrawing draws a seed with an operator.
+type operatorDrawing struct{ *drawing }
+
 // operated makes a seed one in which an operator switches the encryption, again and again and often before it is done, while it
 // and what it needs come and go.
-func (d *drawing) operated(s *scenario.Scenario) {
+func (d operatorDrawing) operated(s *scenario.Scenario) {
 	s.Title, s.Area = "Whatever comes between an operator and its switches, no object is lost, and the last requested configuration takes effect.", "lifecycle"
 	s.Topology.Lifecycle, s.Topology.KeyIDs = scenario.LifecycleOperator, nil
 	s.Steps = append(steps{together(append([]steps{d.desiredStates()}, d.beside()...))}, settled()...)
 }
 
 // desiredStates are what the cluster's APIServer object asks for, one after another.
-func (d *drawing) desiredStates() steps {
+func (d operatorDrawing) desiredStates() steps {
 	row := steps{step(&scenario.Data{Op: scenario.DataWrite, Count: pick(d.rng, 1, 6, 20), Size: 256})}
 	for i := range pick(d.rng, 1, 2, 3, 4) {
 		waits := []string{"0I", "1I", "3I", "10I", "20I", "40I"}
@@ -28,7 +31,7 @@ func (d *drawing) desiredStates() steps {
 	return row
 }
 
-func (d *drawing) desired(kms bool) scenario.Step {
+func (d operatorDrawing) desired(kms bool) scenario.Step {
 	vault := func(key string) scenario.APIServer {
 		return scenario.APIServer{Type: scenario.TypeKMS, Sections: map[string]params{"vault": {"vaultKeyPath": "transit/keys/" + key}}}
 	}
@@ -45,7 +48,7 @@ func (d *drawing) desired(kms bool) scenario.Step {
 }
 
 // beside is what goes wrong meanwhile, each in a row of its own.
-func (d *drawing) beside() (disturbances []steps) {
+func (d operatorDrawing) beside() (disturbances []steps) {
 	// One node at most: the others serve meanwhile. What goes, goes as a process, as a pod or with the whole node, always the same.
 	gone := scenario.Selector{Node: d.node(), Role: pick(d.rng, history.RoleAPIServer, history.RolePod, history.RoleNode)}
 	operator := scenario.Selector{Role: history.RoleOperator}
@@ -82,11 +85,11 @@ func (d *drawing) beside() (disturbances []steps) {
 }
 
 // lasts is during, for what a switch waits for and so must end soon.
-func (d *drawing) lasts(begin, end scenario.Action) steps {
+func (d operatorDrawing) lasts(begin, end scenario.Action) steps {
 	return steps{step(begin), d.wait("0I", "1I", "3I", "9I"), step(end)}
 }
 
-func (d *drawing) killed(who scenario.Selector) steps {
+func (d operatorDrawing) killed(who scenario.Selector) steps {
 	return d.lasts(process(scenario.VerbKill, who), process(scenario.VerbStart, who))
 }
 

@@ -54,7 +54,7 @@ func (f *refusal) stop() {
 	}
 }
 
-// end ends the refusals that match. What is told of their end is called without the lock, because it records.
+// end removes the refusals that match, and stops them. It calls over without the lock, because over records.
 func (r *refusals) end(match func(*refusal) bool) {
 	r.mu.Lock()
 	var ended []*refusal
