@@ -81,7 +81,7 @@ func (e *apiServer) withParts() *apiServer {
 	e.data = newDataset(e)
 	e.recovery = &recovery{dataset: e.data}
 	e.statuses = &statuses{e: e, conditions: map[string]map[string]cluster.Object{}}
-	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}, legacy: map[string]string{}}, &operatedParts{e: e}
+	e.sut, e.operated = &systemUnderTest{e: e, variants: map[string]variant{}, legacy: &legacyTokens{e: e, last: map[string]string{}}}, &operatedParts{e: e}
 	return e
 }
 

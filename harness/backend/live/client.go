@@ -31,7 +31,7 @@ const (
 
 // accountNamespace is that of the reporters' service account.
 func (sut *systemUnderTest) accountNamespace() string {
-	if sut.legacyTokens() {
+	if sut.legacy.used() {
 		return contract.TokenNamespace
 	}
 	if sut.e.opts.Reporter.Identity == history.IdentityAdmin {
@@ -42,7 +42,7 @@ func (sut *systemUnderTest) accountNamespace() string {
 
 // prepareAccount makes the pod of a node's reporter, which nothing runs, and fills the volume of its service account.
 func (sut *systemUnderTest) prepareAccount(ctx context.Context, n *cluster.Node) error {
-	if sut.legacyTokens() { // a static pod, without a pod object of its own
+	if sut.legacy.used() { // a static pod, without a pod object of its own
 		_, err := sut.writeToken(ctx, n, 0)
 		return err
 	}
@@ -132,11 +132,11 @@ func (sut *systemUnderTest) token(ctx context.Context, n *cluster.Node, lifetime
 // on they may refuse it.
 func (sut *systemUnderTest) writeToken(ctx context.Context, n *cluster.Node, life time.Duration) (refused time.Time, err error) {
 	at := n.ReporterPlace
-	if sut.legacyTokens() {
-		if err := sut.newLegacyToken(ctx, n); err != nil {
+	if sut.legacy.used() {
+		if err := sut.legacy.renew(ctx, n); err != nil {
 			return refused, err
 		}
-		return refused, sut.mountToken(n, sut.lastLegacyToken(n.Name))
+		return refused, sut.mountToken(n, sut.legacy.newest(n.Name))
 	}
 	lifetime := longToken
 	if life > 0 {
@@ -178,8 +178,8 @@ func (sut *systemUnderTest) configOf(ctx context.Context, n *cluster.Node) (*res
 		return config, err
 	}
 	config.CertData, config.KeyData = nil, nil
-	if sut.legacyTokens() { // a copy, as a thief has it
-		config.BearerToken = sut.lastLegacyToken(n.Name)
+	if sut.legacy.used() { // a copy, as a thief has it
+		config.BearerToken = sut.legacy.newest(n.Name)
 		return config, nil
 	}
 	config.BearerToken, _, err = sut.token(ctx, n, shortToken)

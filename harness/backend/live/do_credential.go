@@ -76,7 +76,7 @@ func (sut *systemUnderTest) credential(ctx context.Context, a *scenario.Credenti
 		return err
 	}
 	if a.Mode == scenario.CredentialRevoke {
-		return sut.revoke(ctx, nodes)
+		return sut.legacy.revoke(ctx, nodes)
 	}
 	if a.Mode == scenario.CredentialRenew {
 		for _, n := range nodes {

@@ -17,16 +17,22 @@ import (
 	"github.com/kmsharness/kmsharness/internal/poll"
 )
 
-// legacyTokens reports whether each reporter has the legacy token of a Secret.
-func (sut *systemUnderTest) legacyTokens() bool {
-	return sut.e.scenario.Topology.ReporterToken == scenario.TokenSecret
+// legacyTokens are those of Secrets, by which reporters may be known.
+type legacyTokens struct {
+	e    *apiServer
+	last map[string]string // the newest of each node; guarded by e.mu
 }
 
-// newLegacyToken gives the service account of a node a new Secret in place of all others, with a token, as the token controller does: not every control plane
+// used reports whether each reporter has one.
+func (l *legacyTokens) used() bool {
+	return l.e.scenario.Topology.ReporterToken == scenario.TokenSecret
+}
+
+// renew gives the service account of a node a new Secret in place of all others, with a token, as the token controller does: not every control plane
 // has one. Under the name of an earlier Secret the same token would be made again where the key is an RSA key, and be valid again.
-func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *cluster.Node) error {
+func (l *legacyTokens) renew(ctx context.Context, n *cluster.Node) error {
 	fail := func(err error) error { return fmt.Errorf("legacy token of the reporter of %s: %w", n.Name, err) }
-	c, err := sut.e.Nodes.Admin()
+	c, err := l.e.Nodes.Admin()
 	if err != nil {
 		return fail(err)
 	}
@@ -38,7 +44,7 @@ func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *cluster.Node)
 	if account, err = c.Resource(cluster.AccountObjects()).Namespace(contract.TokenNamespace).Get(ctx, n.Name, metav1.GetOptions{}); err != nil {
 		return fail(err)
 	}
-	if err := sut.revokeLegacyToken(ctx, n); err != nil {
+	if err := l.remove(ctx, n); err != nil {
 		return err
 	}
 	name := n.Name + "." + strconv.FormatInt(time.Now().UnixMilli(), 36)
@@ -56,22 +62,22 @@ func (sut *systemUnderTest) newLegacyToken(ctx context.Context, n *cluster.Node)
 	if _, err := c.Resource(cluster.SecretObjects()).Namespace(contract.TokenNamespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
 		return fail(err)
 	}
-	sut.e.mu.Lock()
-	defer sut.e.mu.Unlock()
-	sut.legacy[n.Name] = token
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	l.last[n.Name] = token
 	return nil
 }
 
-// lastLegacyToken is the last one of a node, whether or not its Secret is still there.
-func (sut *systemUnderTest) lastLegacyToken(node string) string {
-	sut.e.mu.Lock()
-	defer sut.e.mu.Unlock()
-	return sut.legacy[node]
+// newest is the last one of a node, whether or not its Secret is still there.
+func (l *legacyTokens) newest(node string) string {
+	l.e.mu.Lock()
+	defer l.e.mu.Unlock()
+	return l.last[node]
 }
 
-// revokeLegacyToken deletes the Secrets of a node.
-func (sut *systemUnderTest) revokeLegacyToken(ctx context.Context, n *cluster.Node) error {
-	c, err := sut.e.Nodes.Admin()
+// remove deletes the Secrets of a node.
+func (l *legacyTokens) remove(ctx context.Context, n *cluster.Node) error {
+	c, err := l.e.Nodes.Admin()
 	if err != nil {
 		return err
 	}
@@ -79,12 +85,12 @@ func (sut *systemUnderTest) revokeLegacyToken(ctx context.Context, n *cluster.No
 }
 
 // revoke deletes the Secrets of reporters, and returns when API servers have forgotten that their tokens were valid.
-func (sut *systemUnderTest) revoke(ctx context.Context, nodes []*cluster.Node) error {
+func (l *legacyTokens) revoke(ctx context.Context, nodes []*cluster.Node) error {
 	for _, n := range nodes {
-		if err := sut.revokeLegacyToken(ctx, n); err != nil {
+		if err := l.remove(ctx, n); err != nil {
 			return err
 		}
-		sut.e.record(expired(n, false))
+		l.e.record(expired(n, false))
 	}
 	return poll.Pause(ctx, controlplane.TokenCache)
 }

@@ -24,7 +24,7 @@ import (
 type systemUnderTest struct {
 	e        *apiServer
 	variants map[string]variant // of programs by name; guarded by e.mu
-	legacy   map[string]string  // the last legacy token of each node; guarded by e.mu
+	legacy   *legacyTokens
 }
 
 // variant is how a program differs from the others of its role.
