@@ -85,6 +85,7 @@ stage() {
 beside() {
   local name=$1 room=$STAGES_ROOM/beside-$1; shift
   wanted "$name" && (($(stages_left) > 0)) || return 0
+  : >"$room" # before it begins, because joined may come first
   # Linux shares processors between sessions before it looks at the nice values within one.
   setsid bash -c '{ echo 19 >/proc/self/autogroup; } 2>/dev/null; nice -n 19 "$@"; echo $? >"$0-code"' "$room" "$@" >"$room" 2>&1 </dev/null &
   stages_began[$name]=$SECONDS stages_beside[$name]=$!
